@@ -14,6 +14,7 @@ from ..observe.observations import (
     SequenceKind,
     TensorKind,
     always,
+    always_sequences,
     callees_of,
     constants_of,
     kinds_of,
@@ -316,15 +317,17 @@ def computed_weight(call: ast.Call, context: Context) -> ast.expr:
 
 @handles(*CONTAINERS, "torch.nn.Module")
 def container(call: ast.Call, context: Context) -> ast.expr | None:
-    """`nn.Sequential(…)` and the other containers, and `nn.Module()`, which only holds others; a generator becomes a
-    list, since MindSpore's containers take no generator."""
+    """`nn.Sequential(…)` and the other containers, and `nn.Module()`, which only holds others."""
     callees = callees_of(call)
     if len(callees) != 1:
         return None
-    kept = context.kept(call)
-    empty = any(isinstance(kind, SequenceKind) and NONE in kind.items for one in call.args for kind in kinds_of(one))
-    kept.func = context.name(OPTIONAL if empty and callees[0] == "torch.nn.ModuleList" else COUNTERPARTS[callees[0]])
-    kept.args = [_listed(argument) for argument in kept.args]
+    kept, of_list = context.kept(call), callees[0] == "torch.nn.ModuleList"
+    given = [*call.args, *(word.value for word in call.keywords if word.arg == "modules" and of_list)]
+    empty = any(isinstance(kind, SequenceKind) and NONE in kind.items for one in given for kind in kinds_of(one))
+    kept.func = context.name(OPTIONAL if empty and of_list else COUNTERPARTS[callees[0]])
+    if of_list:
+        kept.args, kept.keywords = [*kept.args, *(word.value for word in kept.keywords)], []
+    kept.args = [_listed(one, was, of_list) for one, was in zip(kept.args, given, strict=True)]
     return kept
 
 
@@ -338,6 +341,8 @@ def module_method(call: ast.Call, context: Context) -> ast.expr | None:
     if last <= GROWING and isinstance(call.func, ast.Attribute) and not isinstance(call.func.value, ast.Name):
         context.adds = True
     kept = context.kept(call)
+    if last == {"extend"}:
+        kept.args = [_listed(one, was) for one, was in zip(kept.args, call.args, strict=True)]
     if len(last) == 1 and last <= PARAMETERS_OF and isinstance(kept.func, ast.Attribute):
         owner = kept.func.value
         return ast.Call(context.name(f"msmigrate.nn.{last.pop()}"), [owner, *kept.args], kept.keywords)
@@ -585,8 +590,12 @@ def parameter(call: ast.Call, context: Context) -> ast.expr:
     return ast.Call(context.name("mindspore.Parameter"), [context.visit(value)], options)
 
 
-def _listed(node: ast.expr) -> ast.expr:
-    """A generator as a list."""
-    if not isinstance(node, ast.GeneratorExp):
-        return node
-    return replacing(ast.ListComp(node.elt, node.generators), node)
+def _listed(node: ast.expr, was: ast.expr, of_list: bool = True) -> ast.expr:
+    """What MindSpore's containers take: a CellList takes nothing but a list, none of them takes a generator."""
+    match node:
+        case ast.GeneratorExp(value, loops):
+            return replacing(ast.ListComp(value, loops), node)
+        case ast.Tuple(items) if of_list:
+            return replacing(ast.List(items, ast.Load()), node)
+    as_it_is = not of_list or isinstance(node, (ast.List, ast.ListComp)) or always_sequences(kinds_of(was), "list")
+    return node if as_it_is else ast.Call(ast.Name("list", ast.Load()), [node], [])

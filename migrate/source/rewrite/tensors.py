@@ -197,7 +197,7 @@ def number_of_torchs(node: ast.Attribute | ast.Name, context: Context) -> ast.ex
     return expression(TABLES["numbers"][name], context.name) if name in TABLES["numbers"] else None
 
 
-RANK = 4  # from here on the gradient crashes: "StridedSliceGrad, input memory out of bounds"
+RANK = 3  # from here on the gradient of most crashes: "StridedSliceGrad, input memory out of bounds"
 GETITEM = "msmigrate.nn.functional.getitem"
 
 
@@ -209,29 +209,48 @@ class StridedSlices(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """A subscript that is read; one that is written to stays."""
-        kinds = kinds_of(node.value)
+        subscript = copy.deepcopy(node)
+        ranks = {kind.rank for kind in kinds_of(node.value) if isinstance(kind, TensorKind)}
         self.generic_visit(node)
         items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        special = any(isinstance(item, ast.Slice) and (item.step is not None or _may_be_empty(item)) for item in items)
-        if not (
-            special
-            and isinstance(node.ctx, ast.Load)
-            and any(isinstance(kind, TensorKind) and kind.rank >= RANK for kind in kinds)
-        ):
+        empty = any(isinstance(item, ast.Slice) and _may_be_empty(item) for item in items)
+        steps = any(isinstance(item, ast.Slice) and item.step is not None for item in items)
+        crashes = steps and max(ranks, default=0) >= RANK and not _outer_axis(items, ranks)
+        if not (crashes or (empty and ranks)) or not isinstance(node.ctx, ast.Load):
             return node
-        ranks = {kind.rank for kind in kinds if isinstance(kind, TensorKind)}
         if all(isinstance(item, ast.Slice) for item in items) and ranks == {len(items)}:
             first = next(place for place, item in enumerate(items) if not _whole(item))
             items = [*([ast.Constant(...)] if first else []), *items[first:]]
         index = ast.Tuple([_spelled(item) for item in items], ast.Load())
         found = replacing(ast.Call(self.program.name(GETITEM), [node.value, index], []), node)
+        vars(found)["written_as"] = subscript
         return _located(found)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        """`x[:, ::2] += y` as `x[:, ::2] = x[:, ::2] + y`, where it is read by such a call."""
+        self.generic_visit(node)
+        if not isinstance(node.target, ast.Subscript):
+            return node
+        there = copy.deepcopy(node.target)
+        there.ctx = ast.Load()
+        read = self.visit(there)
+        if read is there:
+            return node
+        return replacing(ast.Assign([node.target], ast.BinOp(read, node.op, node.value)), node)
+
+
+def _outer_axis(items: list[ast.expr], ranks: set[int]) -> bool:
+    """Whether nothing but the first or the last axis is cut, whose gradient does not crash."""
+    cut = [place for place, item in enumerate(items) if not _whole(item)]
+    after_all = len(items) == 2 and literal(items[0]) == (True, ...)
+    return cut == [0] or after_all or (cut == [len(items) - 1] and ranks == {len(items)})
 
 
 def _may_be_empty(item: ast.Slice) -> bool:
     """Whether a slice ended where it began."""
     begins = item.lower is None or literal(item.lower) == (True, 0)
-    return begins and item.upper is not None and 0 in (constants_of(item.upper) or ())
+    ends = item.upper is not None and 0 in (constants_of(item.upper) or ())
+    return (begins and ends) or True in (constants_of(item) or ())
 
 
 def _located(call: ast.Call) -> ast.Call:
@@ -253,7 +272,8 @@ def _spelled(item: ast.expr) -> ast.expr:
         return item
     if _whole(item):
         return ast.Call(ast.Name("slice", ast.Load()), [ast.Constant(None)], [])
-    parts = [part or ast.Constant(None) for part in (item.lower, item.upper, item.step)]
+    given = [part or ast.Constant(None) for part in (item.lower, item.upper, item.step)]
+    parts = [pythons_number(part, kinds_of(part))[0] for part in given]
     return ast.Call(ast.Name("slice", ast.Load()), parts, [])
 
 

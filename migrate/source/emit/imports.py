@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ..library_names import NOT_CONVERTED, KEPT_LIBRARIES
+from ..library_names import IMPORTED, NOT_CONVERTED
 from ..observe.observations import constants_of, functions_in
 from ..rewrite.context import Problem, Program
 from .unused_code import defines
@@ -61,7 +61,7 @@ class Imports:
     def _import(self, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> None:
         words = alias.name if alias.asname is None else f"{alias.name} as {alias.asname}"
         module = alias.name if isinstance(node, ast.Import) else node.module or "."
-        if module.partition(".")[0] not in {*sys.stdlib_module_names, *KEPT_LIBRARIES} or module == "__future__":
+        if module.partition(".")[0] not in {*sys.stdlib_module_names, *IMPORTED} or module == "__future__":
             return
         if isinstance(node, ast.Import):
             self.whole.add(words)
@@ -82,9 +82,9 @@ class Imports:
         for module, names in sorted(self.imports.items()):
             kept = sorted(name for name in names if name.rpartition(" ")[2] in used)
             lines += [f"from {module} import {', '.join(kept)}"] if kept else []
-        python = [line for line in lines if not line.split()[1].startswith(("mindspore", *KEPT_LIBRARIES))]
+        python = [line for line in lines if not line.split()[1].startswith(("mindspore", *IMPORTED))]
         mindspore = [line for line in lines if line.split()[1].startswith("mindspore")]
-        arrays = [line for line in lines if line.split()[1].startswith(KEPT_LIBRARIES)]
+        arrays = [line for line in lines if line.split()[1].startswith(IMPORTED)]
         blocks = ["from __future__ import annotations", "\n".join(python), "\n".join(arrays + mindspore)]
         return "\n\n".join(filter(None, blocks)) + (f"\n\n\n{helpers}" if helpers else "")
 

@@ -322,7 +322,7 @@ def container(call: ast.Call, context: Context) -> ast.expr | None:
     if len(callees) != 1:
         return None
     kept, of_list = context.kept(call), callees[0] == "torch.nn.ModuleList"
-    given = [*call.args, *(word.value for word in call.keywords if word.arg == "modules" and of_list)]
+    given = [*call.args, *(word.value for word in call.keywords if of_list)]
     empty = any(isinstance(kind, SequenceKind) and NONE in kind.items for one in given for kind in kinds_of(one))
     kept.func = context.name(OPTIONAL if empty and of_list else COUNTERPARTS[callees[0]])
     if of_list:
@@ -431,8 +431,7 @@ def parameter_by_name(node: ast.Subscript, context: Context) -> ast.expr | None:
 
 def _said(node: ast.Subscript) -> list[Any]:
     """The names that a subscript was."""
-    known, name = literal(node.slice)
-    return [name] if known else constants_of(node.slice) or []
+    return [literal(node.slice)[1]] if literal(node.slice)[0] else constants_of(node.slice) or []
 
 
 @handles(syntax=[ast.Attribute])
@@ -597,5 +596,5 @@ def _listed(node: ast.expr, was: ast.expr, of_list: bool = True) -> ast.expr:
             return replacing(ast.ListComp(value, loops), node)
         case ast.Tuple(items) if of_list:
             return replacing(ast.List(items, ast.Load()), node)
-    as_it_is = not of_list or isinstance(node, (ast.List, ast.ListComp)) or always_sequences(kinds_of(was), "list")
-    return node if as_it_is else ast.Call(ast.Name("list", ast.Load()), [node], [])
+    is_list = isinstance(node, (ast.List, ast.ListComp)) or always_sequences(kinds_of(was), "list")
+    return node if is_list or not of_list else ast.Call(ast.Name("list", ast.Load()), [node], [])

@@ -19,7 +19,7 @@ from ..library_names import (
     CONTAINERS,
     COUNTERPARTS,
     DROPPED,
-    KEPT_LIBRARIES,
+    IMPORTED,
     OF_PYTHON,
     ROWS_FIRST,
     TABLES,
@@ -73,17 +73,7 @@ OF_TENSORS: dict[str, Kind] = {
 QUESTIONS = {name for name in TABLES["framework_questions"] if name.startswith(("torch.jit.", "torch.compiler."))}
 MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.nn.init")
 # modules whose functions only compute with their arguments
-COMPUTING = {
-    "math",
-    "functools",
-    "itertools",
-    "operator",
-    "random",
-    "collections",
-    "copy",
-    "statistics",
-    *KEPT_LIBRARIES,
-}
+COMPUTING = {"math", "functools", "itertools", "operator", "random", "collections", "copy", "statistics", *IMPORTED}
 OF_LISTS = ("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort")
 PARAMETER_CLASSES = {"torch.nn.Parameter", "torch.nn.parameter.Parameter"}
 PARAMETERS = {"weight", "bias", "running_mean", "running_var"}
@@ -419,7 +409,7 @@ class Reader:
             return [CallableKind("function" if row is not None and row.kind == "function" else "class", name)]
         if name in MODULES:
             return [PythonModule(name)]
-        if package in sys.stdlib_module_names or package in KEPT_LIBRARIES:
+        if package in sys.stdlib_module_names or package in IMPORTED:
             return [PythonModule(name)] if name == package else [UNSEEN]
         if has_handler(name):
             return [CallableKind("function", name)]

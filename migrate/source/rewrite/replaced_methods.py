@@ -8,11 +8,25 @@ Cells; so an assignment to `forward` becomes one to construct, under the same co
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..library_names import COUNTERPARTS, INSTALLED, MODULE_METHODS, OF_PYTHON, TABLES
-from ..observe.observations import CallableKind, Kind, ModuleKind, ObjectKind, always, callees_of, kinds_of, of_constant
+from ..observe.observations import (
+    CallableKind,
+    Kind,
+    ModuleKind,
+    ObjectKind,
+    SizeKind,
+    TensorKind,
+    always,
+    callees_of,
+    kinds_of,
+    of_constant,
+    set_callee,
+    set_kinds,
+)
 from ..source_files import alternatives, defaults_of, literal
 from .context import UNSEEN, Context, Program, Stage, Unwritable, handles, row_of
 
@@ -342,8 +356,75 @@ def methods_by_syntax(node: ast.AST) -> Iterator[tuple[str, str]]:
 SHARING = {
     *("view", "reshape", "transpose", "permute", "squeeze", "unsqueeze", "expand", "t", "detach", "contiguous", "to"),
     *("chunk", "split", "narrow", "select", "unbind", "flatten", "unflatten", "swapaxes", "movedim", "float", "type"),
-    *("diagonal", "unfold", "view_as", "expand_as", "reshape_as", "type_as", "requires_grad_"),
+    *("diagonal", "unfold", "view_as", "expand_as", "reshape_as", "type_as", "requires_grad_", "swapdims", "ravel"),
 }
+IN_ORDER = {"view", "view_as", "squeeze", "unsqueeze", "unflatten"}  # all of the values, in their order
+TURNING = {"t", "transpose", "swapaxes", "swapdims"}  # what the same call turns back
+ALWAYS = {  # what surely shares it
+    *(
+        "chunk",
+        "split",
+        "narrow",
+        "select",
+        "unbind",
+        "expand",
+        "expand_as",
+        "diagonal",
+        "unfold",
+        "permute",
+        "movedim",
+    ),
+    *("detach", *IN_ORDER, *TURNING),
+}
+
+
+# modules that may give back what they are given
+UNCHANGED = {f"module torch.nn.{name}" for name in ("Identity", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d")}
+
+
+def view_of(node: ast.expr) -> tuple[ast.expr, list[ast.Call]]:
+    """The expression whose memory a tensor shares, at least sometimes, and the calls by which, the last one first:
+    `y` of `y.view(-1)` and of `torch.squeeze(y, 0)`."""
+    calls: list[ast.Call] = []
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        callees = callees_of(node)
+        of_torch = node.func.attr in SHARING and all(name.startswith("torch.") for name in callees)
+        if not of_torch and not (callees and UNCHANGED.issuperset(callees)):
+            break
+        method = _is_method_call(node)
+        if not method and not node.args:
+            break
+        calls.append(node)
+        node = node.func.value if method else node.args[0]
+    return node, calls
+
+
+def back(part: ast.expr, calls: list[ast.Call], whole: ast.expr) -> ast.expr | None:
+    """The values of a view in the shape of the tensor that it is a view of; None where that is not known."""
+    names = [call.func.attr for call in calls if isinstance(call.func, ast.Attribute)]
+    kinds, found = kinds_of(whole), copy.deepcopy(calls[0])
+    if {*names} <= IN_ORDER:
+        sizes = [SizeKind(kind.rank) for kind in kinds if isinstance(kind, TensorKind)]
+        shape = set_kinds(ast.Attribute(whole, "shape", ast.Load()), sizes)
+        found = ast.Call(ast.Attribute(part, "reshape", ast.Load()), [shape], [])
+        set_callee(found.func, "torch.Tensor.reshape")
+        return set_kinds(found, kinds)
+    if (
+        len(names) != 1
+        or names[0] not in TURNING
+        or any(isinstance(n, ast.Call) for one in found.args for n in ast.walk(one))
+    ):
+        return None
+    if isinstance(found.func, ast.Attribute) and _is_method_call(found):
+        found.func.value = part
+    else:
+        found.args[0] = part
+    return set_kinds(found, kinds)
+
+
+def _is_method_call(call: ast.Call) -> bool:
+    """Whether it is called on a tensor; of code that did not run it is taken for one."""
+    return all(name.startswith("torch.Tensor.") for name in callees_of(call))
 
 
 def shares(target: ast.Subscript, function: ast.AST | None) -> bool:

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..library_names import INSTALLED, NOT_CONVERTED, TABLES
-from ..observe.observations import callees_of, replacing
+from ..observe.observations import ModuleKind, callees_of, kinds_of, replacing
 from ..source_files import all_parameters, defaults_of, literal, local_names, short, substitute
 from . import (
     complex_tensors,
@@ -426,6 +426,52 @@ def _first(found: ast.NamedExpr, value: ast.expr) -> bool:
         if (node.end_lineno, node.end_col_offset) <= start and not is_pure(node):
             return False
     return True
+
+
+LISTS = ("torch.nn.ModuleList", "torch.nn.Sequential")
+
+
+@handles(syntax=[ast.Subscript])
+def some_of_list(node: ast.Subscript, context: Context) -> ast.expr | None:
+    """`list(self.layers)[:-1]`, for modules that are gone over or run; a slice of MindSpore's own is another container,
+    which names all parameters anew, `0.weight`, so that those of two are saved under one name."""
+    if not isinstance(node.slice, ast.Slice) or not isinstance(node.ctx, ast.Load):
+        return None
+    kinds, all_derive = kinds_of(node.value), context.program.all_derive
+    if not all_derive(kinds, LISTS):
+        return None
+    if not _gone_over(node, context) and (context.builds or not all_derive(kinds, LISTS[:1])):
+        return None  # it becomes a part of the model, or is called under another name
+    whole = ast.Call(ast.Name("list", ast.Load()), [context.visit(node.value)], [])
+    return ast.Subscript(whole, context.visit(node.slice), ast.Load())
+
+
+@handles(syntax=[ast.Call])
+def run_some(node: ast.Call, context: Context) -> ast.expr | None:
+    """`in_turn(list(self.layers)[:2], x)` for `self.layers[:2](x)`."""
+    part = node.func
+    if not isinstance(part, ast.Subscript) or not isinstance(part.slice, ast.Slice) or len(node.args) != 1:
+        return None
+    if kinds_of(part.value) != [ModuleKind("torch.nn.Sequential")]:
+        return None
+    whole = ast.Call(ast.Name("list", ast.Load()), [context.visit(part.value)], [])
+    some = ast.Subscript(whole, context.visit(part.slice), ast.Load())
+    return ast.Call(context.name("msmigrate.nn.in_turn"), [some, context.visit(node.args[0])], [])
+
+
+def _gone_over(node: ast.Subscript, context: Context) -> bool:
+    """Whether a loop, an unpacking, or `len` is what reads this expression."""
+    for outer in ast.walk(context.function or node):
+        match outer:
+            case ast.For(iter=one) | ast.comprehension(iter=one) | ast.Starred(value=one):
+                read = [one]
+            case ast.Call(ast.Name("enumerate" | "zip" | "reversed" | "len" | "list" | "tuple"), read):
+                pass
+            case _:
+                continue
+        if any(isinstance(one, ast.Subscript) and place_of(one) == place_of(node) for one in read):
+            return True
+    return False
 
 
 @handles(syntax=[ast.Call])

@@ -197,6 +197,7 @@ def number_of_torchs(node: ast.Attribute | ast.Name, context: Context) -> ast.ex
     return expression(TABLES["numbers"][name], context.name) if name in TABLES["numbers"] else None
 
 
+SHARED = "shared_with"  # attribute of a statement that did not run: the name that it may change as well
 RANK = 3  # from here on the gradient of most crashes: "StridedSliceGrad, input memory out of bounds"
 GETITEM = "msmigrate.nn.functional.getitem"
 
@@ -280,6 +281,8 @@ def _spelled(item: ast.expr) -> ast.expr:
 @handles(syntax=[ast.Assign], stage=Stage.IN_PLACE)
 def guard_empty_slice(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
     """`x[:, a:b] = y` under `if 0 not in x[:, a:b].shape`, where the slice was seen empty; None for any other."""
+    into = node.targets[0] if isinstance(node, ast.Assign) else None
+    _refuse_shared(node, into.value if isinstance(into, ast.Subscript) else None)
     if not isinstance(node, ast.Assign) or not sliced(node) or True not in (constants_of(node.targets[0]) or ()):
         return None
     written: ast.Assign = context.visit(node)
@@ -291,6 +294,16 @@ def guard_empty_slice(node: ast.stmt, context: Context) -> list[ast.stmt] | None
 
 
 # Writing into tensors
+
+
+def _refuse_shared(node: ast.stmt, into: ast.expr | None) -> None:
+    """Raise Unwritable for a statement that did not run and may write into what has two names, but for numbers and
+    lists; into: what it writes into, None for a tensor."""
+    kinds = kinds_of(into) if into is not None else []
+    of_python = bool(kinds) and all(isinstance(kind, (PlainKind, SequenceKind, DictKind)) for kind in kinds)
+    if SHARED in vars(node) and not of_python:
+        raise Unwritable(f"{ast.unparse(node)} may change `{vars(node)[SHARED]}` too, which is read afterwards")
+
 
 FUNCTIONS = ("torch.nn.functional.", "torch.")
 
@@ -338,6 +351,7 @@ def note_of_caller(function: ast.FunctionDef) -> None:
 @handles(syntax=[ast.AugAssign, ast.Expr], stage=Stage.IN_PLACE)
 def write(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
     """What becomes of a statement that writes into a tensor; None for any other."""
+    _refuse_shared(node, node.target if isinstance(node, ast.AugAssign) else None)
     if isinstance(node, ast.AugAssign) and not isinstance(node.target, ast.Subscript):
         if not always(kinds_of(node.target), TensorKind):
             return None
@@ -350,6 +364,11 @@ def write(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
         if into is not None and isinstance(underlying_tensor(into), (ast.Name, ast.Attribute, ast.Subscript)):
             value = _one_for_all(node.value, into, context) or context.visit(copy.deepcopy(node.value))
             return [_written_back(into, value, context)]
+        if into is not None and always(kinds_of(into), TensorKind, parameter=True):
+            return [_written_back(into, context.visit(copy.deepcopy(node.value)), context)]
+        if into is not None:
+            gives = f"{ast.unparse(node)} writes into what {ast.unparse(into)} gives"
+            raise Unwritable(f"{gives}: give that a name, write into it, and use it")
     return None
 
 

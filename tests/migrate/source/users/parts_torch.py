@@ -101,3 +101,73 @@ class OverNodes(nn.Module):
 
 def over_nodes():
     return OverNodes(), (torch.randn(2, 4, 3),)
+
+
+class Viewed(nn.Module):
+    """Writes into what shows another tensor's values, where it runs and where it does not."""
+
+    def __init__(self, rare=False):
+        super().__init__()
+        self.mix, self.rare = nn.Linear(4, 4), rare
+        self.register_buffer("seen", torch.zeros(2, 4))
+
+    def forward(self, x):
+        y = self.mix(x)
+        y.view(-1).mul_(2.0)
+        y[0].unsqueeze(0).add_(1.0)
+        turned = y.transpose(0, 1)
+        turned[0] = 0.5
+        flat = y.view(12)
+        y += 0.25
+        self.seen.view(-1)[:2] += 1.0
+        own = y.reshape(3, 4)
+        own = own * 2.0
+        if self.rare:
+            wide = y.view(2, 6)
+            wide.div_(3.0)
+            y = self.doubled(y)
+        return y, flat * 3.0, own.view(y.shape), x + self.seen.sum()
+
+    def doubled(self, y):
+        y = y.clone()
+        y.t().mul_(2.0)
+        return y
+
+
+def viewed():
+    return Viewed(), (torch.randn(3, 4),)
+
+
+def rarely_viewed():
+    return Viewed(rare=True), (torch.randn(3, 4),)
+
+
+class Unclear(nn.Module):
+    """Writes into what may be another tensor, and reads that afterwards."""
+
+    def __init__(self, rare=False):
+        super().__init__()
+        self.mix, self.same, self.rare = nn.Linear(4, 4), nn.Identity(), rare
+
+    def forward(self, x):
+        y = self.mix(x)
+        diagonal = torch.diagonal(y)
+        diagonal.zero_()
+        self.named(y).mul_(2.0)
+        kept = self.same(y)
+        kept *= 3.0
+        plain = y.float()
+        plain[:, 0] = 1.0
+        return self.rarely(y) if self.rare else y
+
+    def named(self, y):
+        return y
+
+    def rarely(self, y):
+        first = y[:, 0]
+        first += 1.0
+        return y
+
+
+def unclear():
+    return Unclear(), (torch.randn(4, 4),)

@@ -35,3 +35,28 @@ def test_graphs_of_nodes_are_built_by_their_library(users: Users) -> None:
     found.agrees()
     found.holds("import networkx as nx\nimport mindspore\n", "graph = nx.convert_node_labels_to_integers(graph)")
     found.lacks("class Graph", "def convert_node_labels_to_integers")
+
+
+def test_what_is_written_into_a_view_is_in_the_tensor(users: Users) -> None:
+    """`y.view(-1).mul_(2)` was a call that changed nothing, and `turned` a tensor of its own."""
+    found = users["viewed"]
+    found.agrees()
+    found.holds("part = y.reshape(-1)\n        part = ops.mul(part, 2.0)\n        y = part.reshape(y.shape)\n")
+    found.holds("y[0] = part1.reshape(y[0].shape)", "turned[0] = 0.5\n        y = ops.swapaxes(turned, 0, 1)\n")
+    found.holds("y = y + 0.25\n        ", "flat = y.reshape(12)")
+    found.lacks("own = y.reshape(3, 4)\n        y = ")  # its shape alone is read afterwards
+    assert not found.source.not_run
+    users["rarely_viewed"].agrees()
+
+
+def test_a_branch_that_did_not_run_writes_into_views_too(users: Users) -> None:
+    source = users["viewed"].source.text
+    assert "wide = ops.div(wide, 3.0)\n            y = wide.reshape(y.shape)\n" in source
+    assert "part = ops.mul(part, 2.0)\n        y = ops.t(part)\n        return y" in source
+
+
+def test_what_may_be_another_tensor_is_not_written_into_in_silence(users: Users) -> None:
+    source = users["unclear"].source
+    refused = [problem.text.partition(" may share")[0].partition(" writes")[0] for problem in source.problems]
+    assert refused == ["torch.diagonal(y)", "self.named(y).mul_(2.0)", "self.same(y)", "y.float()"]
+    assert [one.text.partition(",")[0] for one in source.not_run] == ["first += 1.0 may change `y` too"]

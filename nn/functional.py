@@ -101,6 +101,7 @@ from .tensors import (
     filled_uniform,
     full,
     hsplit,
+    largest,
     manual_seed,
     meshgrid,
     multinomial,

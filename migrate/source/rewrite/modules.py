@@ -49,7 +49,7 @@ OWNERS = ("torch.nn.Module.", "torch.nn.Sequential.", "torch.nn.ModuleList.", "t
 NORMS = {
     f"torch.nn.utils.{place}{name}": f"msmigrate.nn.{name}"
     for name in ("weight_norm", "spectral_norm")
-    for place in (f"{name}.", "parametrizations.")
+    for place in ("", f"{name}.", "parametrizations.")
 }
 NORMS |= {
     f"torch.nn.utils.{name}.remove_{name}": "msmigrate.nn.remove_norm" for name in ("weight_norm", "spectral_norm")

@@ -18,6 +18,7 @@ from ..observe.observations import (
     Kind,
     ModuleKind,
     ObjectKind,
+    SequenceKind,
     SizeKind,
     TensorKind,
     always,
@@ -33,6 +34,12 @@ from .context import UNSEEN, Context, Program, Stage, Unwritable, handles, row_o
 FORWARD, CONSTRUCT = "forward", "construct"
 MODULE = "torch.nn.Module"
 OF_CELLS = {*TABLES["cell_methods"]}
+PARAMETER = TensorKind("float32", 99, parameter=True)
+GIVEN: dict[str, Kind] = {  # what calls give in code that did not run: methods of modules, and functions by their names
+    "parameters": SequenceKind("list", (PARAMETER,)),
+    "torch.finfo": ObjectKind("torch.finfo"),
+    "torch.iinfo": ObjectKind("torch.iinfo"),
+}
 CLASS_WITHOUT = """
 def construct(self, *args, **kwargs):
     raise NotImplementedError('no method was put in the place of construct')

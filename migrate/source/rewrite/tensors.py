@@ -171,9 +171,14 @@ def fact(node: ast.Attribute, context: Context) -> ast.expr | None:
     """`finfo(dtype).max`; a result that has a name in torch only."""
     kinds = kinds_of(node.value)
     if kinds and all(isinstance(kind, ObjectKind) and kind.cls in LIMITS for kind in kinds):
-        limit = constants_of(node)
-        text = f"{ast.unparse(node)} was now one number and now another"
-        return ast.Constant(limit[0]) if limit is not None and len(limit) == 1 else context.missing(node, text)
+        limit, sign = constants_of(node), {"max": 1, "min": -1}.get(node.attr)
+        if limit is not None and len(limit) == 1:
+            return ast.Constant(limit[0])
+        if sign is None or not isinstance(node.value, ast.Call) or kinds != [ObjectKind("torch.finfo")]:
+            return context.missing(node, f"{ast.unparse(node)} is not always one number, as far as that was seen")
+        dtypes = [context.visit(one) for one in node.value.args]
+        largest = ast.Call(context.name("msmigrate.nn.functional.largest"), dtypes, [])
+        return largest if sign > 0 else ast.UnaryOp(ast.USub(), largest)
     if node.attr in PAIR and always_sequences(kinds, *TABLES["pairs"]):
         return ast.Subscript(context.visit(node.value), ast.Constant(PAIR.index(node.attr)), ast.Load())
     return None

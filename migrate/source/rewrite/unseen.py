@@ -52,6 +52,7 @@ from ..source_files import all_of, asks_class, class_question, literal
 from . import replaced_methods as methods
 from .context import UNSEEN, Context, Unwritable, has_handler, row_of
 from .devices_and_no_grad import says_how
+from .modules import NORMS
 from .records import is_enum, is_settings, kinds_before
 from .row_calls import is_super
 
@@ -68,9 +69,9 @@ OF_TENSORS: dict[str, Kind] = {
     "item": PlainKind("float"),
     "tolist": SequenceKind("list", (PlainKind("float"),)),
     "device": ObjectKind("torch.device"),
-    **dict.fromkeys(TABLES["tensor_answers"], PlainKind("bool")),
+    **dict.fromkeys((*TABLES["tensor_answers"], "requires_grad"), PlainKind("bool")),
 }
-QUESTIONS = {name for name in TABLES["framework_questions"] if name.startswith(("torch.jit.", "torch.compiler."))}
+QUESTIONS = {n for n in TABLES["framework_questions"] if n.startswith(("torch.jit.", "torch.compiler.", "torch.cuda."))}
 MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.nn.init")
 # modules whose functions only compute with their arguments
 COMPUTING = {"math", "functools", "itertools", "operator", "random", "collections", "copy", "statistics", *IMPORTED}
@@ -492,7 +493,7 @@ class Reader:
                 gives.append(SOME_TENSOR)
             elif isinstance(kind, CallableKind) and kind.what != "partial":
                 names.append(self._known(kind.name))
-                gives += self._given(kind.name)
+                gives += self.expression(node.args[0]) if kind.name in NORMS and node.args else self._given(kind.name)
             elif self.resolve(function).partition(".")[0] in COMPUTING:
                 names.append(self.resolve(function))
                 gives.append(UNSEEN)
@@ -533,7 +534,7 @@ class Reader:
             modules = any(name in bases for bases in self.program.facts.orders)
             return [ModuleKind(name) if modules else UNSEEN]
         own = name in self.program.unread or methods.defines(*name.rpartition(".")[::2], self.program)
-        return [UNSEEN if own else SOME_TENSOR]
+        return [UNSEEN if own else methods.GIVEN.get(name, SOME_TENSOR)]
 
     def _method(self, function: ast.Attribute) -> tuple[list[str], list[Kind]]:
         """The callees and results of a method, or of a module that is an attribute."""
@@ -555,7 +556,7 @@ class Reader:
                 if base.startswith("torch.nn.Module"):
                     if methods.assigns(self.context.owner, function.attr, self.program):
                         return methods.handed_function(function.attr, self.context)
-                    return [self._known(f"torch.nn.Module.{function.attr}")], [UNSEEN]
+                    return [self._known(f"torch.nn.Module.{function.attr}")], [methods.GIVEN.get(function.attr, UNSEEN)]
         names: list[str] = []
         gives: list[Kind] = []
         for kind in self.expression(function.value):
@@ -566,7 +567,7 @@ class Reader:
                     names.append(self._known(f"torch.Tensor.{function.attr}"))
                 case ModuleKind() if function.attr in CELL_METHODS and function.attr != "forward":
                     names.append(f"torch.nn.Module.{function.attr}")
-                    gives.append(UNSEEN)
+                    gives.append(methods.GIVEN.get(function.attr, UNSEEN))
                 case ModuleKind() if function.attr in ("to", "cpu", "cuda"):
                     names.append(self._known(f"torch.nn.Module.{function.attr}"))
                     gives.append(kind)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from ..library_names import COUNTERPARTS, INSTALLED, MODULE_METHODS, OF_PYTHON, TABLES
@@ -28,7 +29,7 @@ from ..observe.observations import (
     set_callee,
     set_kinds,
 )
-from ..source_files import alternatives, defaults_of, literal
+from ..source_files import alternatives, defaults_of, literal, own_nodes
 from .context import UNSEEN, Context, Program, Stage, Unwritable, handles, row_of
 
 FORWARD, CONSTRUCT = "forward", "construct"
@@ -220,6 +221,20 @@ def defines(cls: str, method: str, program: Program) -> bool:
     """Whether a class of the program has a method itself."""
     own = program.class_of(cls)
     return own is not None and any(isinstance(n, ast.FunctionDef) and n.name == method for n in own[1].body)
+
+
+def method_of(cls: str, method: str, program: Program) -> tuple[list[str], list[Kind]] | None:
+    """The name of a class's own or inherited method, and what it gives, where that was seen; None for any other."""
+    for base in program.facts.bases(cls):
+        name = f"{base}.{method}"
+        function = program.functions.get(name)
+        if function is not None or defines(base, method, program):
+            node = program.node(function) if function is not None else None
+            returns = [n.value for n in own_nodes(node) if isinstance(n, ast.Return)] if node is not None else []
+            kinds = [kind for value in returns for kind in (kinds_of(value) if value is not None else ())]
+            tensors = bool(kinds) and all(isinstance(kind, TensorKind) for kind in kinds)
+            return [name], [replace(PARAMETER, parameter=False)] if tensors else [UNSEEN]
+    return None
 
 
 def layers_made(owner: str, attribute: str, program: Program) -> list[Kind]:

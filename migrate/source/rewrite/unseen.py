@@ -548,11 +548,9 @@ class Reader:
                 functions = [kind.name for kind in kinds if isinstance(kind, CallableKind)]
                 set_kinds(function, kinds)
                 return [*map(self._known, functions)], [g for name in functions for g in self._given(name)]
+            if own := methods.method_of(self.context.owner, function.attr, self.program):
+                return own
             for base in self.program.facts.bases(self.context.owner):
-                if f"{base}.{function.attr}" in self.program.functions or methods.defines(
-                    base, function.attr, self.program
-                ):
-                    return [f"{base}.{function.attr}"], [UNSEEN]
                 if base.startswith("torch.nn.Module"):
                     if methods.assigns(self.context.owner, function.attr, self.program):
                         return methods.handed_function(function.attr, self.context)
@@ -573,10 +571,12 @@ class Reader:
                     gives.append(kind)
                 case ModuleKind(cls) if cls in self.program.translated:
                     inner = self.program.attributes(cls).get(function.attr, [])
-                    if not inner or not all(isinstance(one, ModuleKind) for one in inner):
+                    layers = [f"module {one.cls}" for one in inner if isinstance(one, ModuleKind)]
+                    known = (layers, [SOME_TENSOR]) if inner else methods.method_of(cls, function.attr, self.program)
+                    if not known or len(layers) != len(inner):
                         return [], []
-                    names += [f"module {one.cls}" for one in inner if isinstance(one, ModuleKind)]
-                    gives.append(SOME_TENSOR)
+                    names += known[0]
+                    gives += known[1]
                 case ModuleKind(cls) if cls in CONTAINERS and function.attr in ("append", "extend"):
                     names.append(f"{cls}.{function.attr}")
                     gives.append(UNSEEN)

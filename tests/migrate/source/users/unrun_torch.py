@@ -13,6 +13,44 @@ class Settings:
     device = "cuda:0" if torch.cuda.is_available() else "cpu"
 
 
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mix = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.encode(x)
+
+    def encode(self, x):
+        return self.mix(x).relu()
+
+
+class Predicts(nn.Module):
+    """Calls a method of a layer where it is told so, and its own forward."""
+
+    def __init__(self, centred=False):
+        super().__init__()
+        self.encoder, self.centred = Encoder(), centred
+
+    def forward(self, x):
+        y = self.encoder(x)
+        if self.centred:
+            y = y - self.encoder.encode(x).mean(0, keepdim=True)
+        return y
+
+    def classes(self, x):
+        found = self.forward(x)
+        return found.argmax(dim=-1)
+
+
+def predicts():
+    return Predicts(), (torch.randn(3, 4),)
+
+
+def predicts_centred():
+    return Predicts(centred=True), (torch.randn(3, 4),)
+
+
 class Asked(nn.Module):
     """Counts and freezes its weights when it is asked to, and has layers of other kinds when it is told so."""
 

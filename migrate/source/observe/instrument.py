@@ -114,7 +114,7 @@ class _Reporting(ast.NodeTransformer):
         if node.lower is None and end is not None and not any(isinstance(inner, calls) for inner in ast.walk(end)):
             ended = ast.Compare(ast.Constant(0), [ast.In()], [ast.Tuple([end], ast.Load())])
             empty = self.report(VALUE, node, ended)
-            node.upper = ast.Subscript(ast.Tuple([empty, node.upper], ast.Load()), ast.Constant(1), ast.Load())
+            node.upper = ast.Subscript(ast.Tuple([empty, node.upper or end], ast.Load()), ast.Constant(1), ast.Load())
         return found
 
     def _call(self, node: ast.Call) -> ast.Call:

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..library_names import INSTALLED, NOT_CONVERTED, TABLES
-from ..observe.observations import ModuleKind, callees_of, kinds_of, replacing
+from ..observe.observations import ModuleKind, callees_of, kinds_of, replacing, set_callee
 from ..source_files import all_parameters, defaults_of, literal, local_names, short, substitute
 from . import (
     complex_tensors,
@@ -182,6 +182,7 @@ def _normalise(function: ast.FunctionDef, context: Context) -> None:
     """Rewrite what Graph mode does not compile, and what MindSpore's CPU does not compute; in place."""
     if not context.in_python:
         name_kwargs(function, context.program)
+        list_mapped(function)
         expand_nested_comprehensions(function)
         pick_by_index(function)
     if not context.builds:
@@ -200,6 +201,47 @@ def _normalise(function: ast.FunctionDef, context: Context) -> None:
     graph_mode.start_with_braces(function)
     expand_kwargs(function, context.program)
     StridedSlices(context.program).visit(function)
+
+
+def list_mapped(function: ast.FunctionDef) -> None:
+    """Write `q, k, v = map(lambda t: split(t, heads), qkv)` as a list, and so `list(map(…))` and `*map(…)`: MindSpore
+    compiles no map of a function that reads names from around it; in place."""
+    for node in [*ast.walk(function)]:
+        match node:
+            case ast.Assign([ast.Tuple() | ast.List()], ast.Call() as inner) | ast.Starred(ast.Call() as inner):
+                node.value = _mapped(inner) or inner
+            case ast.Call(ast.Name("list" | "tuple"), [ast.Call() as inner], []):
+                node.args = [_mapped(inner) or inner]
+    substitute(function, _list_itself)
+
+
+def _mapped(call: ast.Call) -> ast.expr | None:
+    """`[f(x, y) for x, y in zip(a, b)]` for `map(lambda x, y: f(x, y), a, b)`; None for any other call."""
+    match call:
+        case ast.Call(
+            ast.Name("map"), [ast.Lambda(ast.arguments([], takes, None, [], [], None, []), body), *given], []
+        ):
+            if callees_of(call) not in ([], ["builtins.map"]) or len(takes) != len(given) or not given:
+                return None
+            targets: list[ast.expr] = [ast.Name(one.arg, ast.Store()) for one in takes]
+            over = given[0]
+            if len(given) > 1:
+                function = ast.Name("zip", ast.Load())
+                set_callee(function, "builtins.zip")
+                over = replacing(ast.Call(function, given, []), call)
+            target = targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Store())
+            return ast.fix_missing_locations(
+                replacing(ast.ListComp(body, [ast.comprehension(target, over, [], 0)]), call)
+            )
+    return None
+
+
+def _list_itself(node: ast.AST) -> ast.AST | None:
+    """`[f(x) for x in a]` for `list([f(x) for x in a])`."""
+    match node:
+        case ast.Call(ast.Name("list"), [ast.ListComp() as made], []):
+            return made
+    return None
 
 
 NAME = "parts"  # the name for a list that has none

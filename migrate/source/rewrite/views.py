@@ -522,14 +522,12 @@ def _views_of(statement: ast.stmt) -> Iterator[tuple[str, View]]:
                     yield name, View(base, index)
                 case ast.Name(id=name), ast.Subscript(value=ast.Name(id=base), slice=index) if _is_basic(index):
                     yield name, View(base, index)
-                case ast.Name(id=name), ast.Call() if (
-                    isinstance(base := view_of(value)[0], ast.Name) and base is not value
-                ):
-                    yield name, View(base.id, None, value)
-                case ast.Tuple(elts=elts), ast.Call() if isinstance(base := view_of(value)[0], ast.Name):
+                case ast.Name(id=name), ast.Call() if isinstance(whole := view_of(value)[0], ast.Name):
+                    yield name, View(whole.id, None, value)
+                case ast.Tuple(elts=elts), ast.Call() if isinstance(whole := view_of(value)[0], ast.Name):
                     for number, each in enumerate(elts):
                         if isinstance(each, ast.Name):
-                            yield each.id, View(base.id, None, ast.Subscript(value, ast.Constant(number), ast.Load()))
+                            yield each.id, View(whole.id, None, ast.Subscript(value, ast.Constant(number), ast.Load()))
 
 
 def _mark(view: View, name: str, *, unknown: bool = False) -> None:

@@ -60,3 +60,12 @@ def test_what_may_be_another_tensor_is_not_written_into_in_silence(users: Users)
     refused = [problem.text.partition(" may share")[0].partition(" writes")[0] for problem in source.problems]
     assert refused == ["torch.diagonal(y)", "self.named(y).mul_(2.0)", "self.same(y)", "y.float()"]
     assert [one.text.partition(",")[0] for one in source.not_run] == ["first += 1.0 may change `y` too"]
+
+
+def test_functions_that_are_mapped_are_lists(users: Users) -> None:
+    """MindSpore compiles no map of a function that reads a name from around it."""
+    found = users["mapped"]
+    found.agrees()
+    found.holds("q, k, v = [ops.swapaxes(", " for part in parts]", " for one, other in zip((q, k), (k, v))]")
+    found.holds("sums = [ops.sum(one) / heads for one in [first, second]]")
+    found.lacks("map(")

@@ -32,8 +32,8 @@ DROPPED = frozenset(TABLES["dropped"])
 ROWS_FIRST: dict[str, str] = TABLES["rows_first"]
 # simplified code of libraries; methods that its classes leave out do something else than compute
 SIMPLIFIED = "msmigrate.migrate.source.observe.torch_simplified_transformers."
-# array libraries that a converted file imports unchanged: MindSpore itself needs both
-OF_ARRAYS = ("numpy", "scipy")
+# libraries that a converted file imports unchanged: MindSpore itself needs the first two, and none of them has tensors
+IMPORTED = ("numpy", "scipy", "networkx")
 INSTALLED = {"site-packages", "dist-packages"}  # folders of installed packages
 # is called where something could not be written, and raises NotImplementedError
 NOT_CONVERTED = "msmigrate.nn.not_converted"
@@ -221,7 +221,7 @@ def tensors_by_use(function: ast.AST, resolve: Callable[[ast.expr], str], *, of_
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             called.setdefault(_item_of(node.func.value), set()).add(node.func.attr)
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            of_python = resolve(node.value.func).partition(".")[0] in {*sys.stdlib_module_names, *OF_ARRAYS}
+            of_python = resolve(node.value.func).partition(".")[0] in {*sys.stdlib_module_names, *IMPORTED}
             arrays |= {target.id for target in node.targets if of_python and isinstance(target, ast.Name)}
     return [
         name

@@ -108,6 +108,7 @@ from .tensors import (
     filled_uniform,
     full,
     hsplit,
+    largest,
     manual_seed,
     meshgrid,
     multinomial,

@@ -32,6 +32,22 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
     return x.reshape(input.shape)
 
 
+def largest(dtype: Any) -> float:
+    """The largest number that a dtype of floating-point numbers holds, as torch.finfo(dtype).max; -largest is its min.
+
+    Raises TypeError for another dtype.
+    """
+    if dtype == mindspore.float16:
+        return 65504.0
+    if dtype == mindspore.bfloat16:
+        return 3.3895313892515355e38
+    if dtype == mindspore.float32:
+        return 3.4028234663852886e38
+    if dtype == mindspore.float64:
+        return 1.7976931348623157e308
+    raise TypeError(f"{dtype} is no dtype of floating-point numbers")
+
+
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """Split one dimension into several of the given sizes, of which one may be -1."""
     shape = tuple(input.shape)

@@ -53,8 +53,14 @@ def kept(array: np.ndarray) -> np.ndarray:
 
 
 def change(now: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """now - before, exactly: the difference of two float32 values is rounded to float64 only."""
-    return np.subtract(now, before, dtype=np.float64)
+    """now - before, exactly: the difference of two float32 values is rounded to float64 only.
+
+    An infinity that stays, as in a mask of attention, has not changed.
+    """
+    with np.errstate(invalid="ignore"):
+        found = np.subtract(now, before, dtype=np.float64)
+    stayed = np.isnan(found) & (now == before)
+    return np.where(stayed, 0.0, found) if stayed.any() else found
 
 
 Arrays = Mapping[str, np.ndarray]

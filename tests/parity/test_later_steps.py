@@ -15,7 +15,7 @@ from msmigrate.parity.compare_traces import compare
 from msmigrate.parity.job import ParityJob
 from msmigrate.parity.noise import UsualNoise, measuring_step
 from msmigrate.parity.record.batches import Inputs
-from msmigrate.parity.record.recorder import StepArrays, record_steps
+from msmigrate.parity.record.recorder import StepArrays, change, record_steps
 from msmigrate.parity.result import Finding
 from msmigrate.parity.run_folder import MINDSPORE, TORCH32, TORCH32_OTHER, matched
 from msmigrate.parity.tensor_verdict import Verdict
@@ -226,3 +226,12 @@ def test_the_noise_of_a_change_grows_with_the_rate_and_with_the_change(
 def test_a_trace_of_mindspore_cannot_say_how_many_steps_torch_took(tmp_path: Path) -> None:
     found = findings(tmp_path, {MINDSPORE: {STEPS_TAKEN: 1}})
     assert found["step2", "conv.weight"].verdict is Verdict.FAIL
+
+
+def test_an_infinity_that_stays_has_not_changed() -> None:
+    """As in an attention's mask that is a buffer or frozen; one that comes or goes is no number, and so is a NaN."""
+    before = np.array([0.5, -np.inf, np.inf, -np.inf, np.nan], np.float32)
+    after = np.array([0.25, -np.inf, np.inf, 1.0, np.nan], np.float32)
+    np.testing.assert_equal(change(after, before), np.array([-0.25, 0.0, 0.0, np.inf, np.nan]))
+    np.testing.assert_equal(change(np.float32(-np.inf), np.float32(-np.inf)), 0.0)  # type: ignore[arg-type]
+    assert change(after[:1], before[:1]).dtype == np.float64

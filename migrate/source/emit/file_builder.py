@@ -37,7 +37,7 @@ from ..rewrite.signatures import SignatureRewriter, names_in
 from ..variations import Variation, variations
 from .idle_layers import freeze_idle_layers
 from .model_function import ModelFunction
-from .names_and_imports import Imports, report_undefined, undefined
+from .names_and_imports import Imports, report_undefined, said_at_top, undefined
 from .unused_code import defines, fill_empty_blocks, lost_arguments, tidy
 
 LOOSE_COMMENT = re.compile(r"^( *# .*)\n\n(?= *(?:def |@))", re.MULTILINE)  # as ast writes those above methods
@@ -492,9 +492,9 @@ def _text(says: str, maker: ast.FunctionDef, assembly: FileBuilder) -> str:
     for qualified, node in (*assembly.definitions.items(), ("", maker)):
         parts.append("\n".join(ast.unparse(ast.fix_missing_locations(one)) for one in assembly.noted(qualified, node)))
     body = LOOSE_COMMENT.sub(r"\1\n", "\n\n\n".join(parts))
-    own = assembly.docstring_of(next(functions_in(assembly.facts.root), ""))
+    own = assembly.docstring_of(root := next(functions_in(assembly.facts.root), ""))
     head = f'"""{says}\n\n{own}\n"""' if own else f'"""{says}"""'
-    return f"{head}\n\n{assembly.head.text(ast.parse(body))}\n\n\n{body}\n"
+    return f"{head}{said_at_top(assembly, root)}\n\n{assembly.head.text(ast.parse(body))}\n\n\n{body}\n"
 
 
 def _of_context(statement: ast.stmt, context: str) -> bool:

@@ -10,7 +10,8 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ...library_names import NOT_CONVERTED, OF_ARRAYS
+from ...library_names import IMPORTED, INSTALLED, NOT_CONVERTED
+from ..observe.instrument import comments_of
 from ..observe.observations import constants_of, functions_in
 from ..rewrite.context import Problem, Program
 from .unused_code import defines
@@ -61,7 +62,7 @@ class Imports:
     def _import(self, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> None:
         words = alias.name if alias.asname is None else f"{alias.name} as {alias.asname}"
         module = alias.name if isinstance(node, ast.Import) else node.module or "."
-        if module.partition(".")[0] not in {*sys.stdlib_module_names, *OF_ARRAYS} or module == "__future__":
+        if module.partition(".")[0] not in {*sys.stdlib_module_names, *IMPORTED} or module == "__future__":
             return
         if isinstance(node, ast.Import):
             self.whole.add(words)
@@ -82,9 +83,9 @@ class Imports:
         for module, names in sorted(self.imports.items()):
             kept = sorted(name for name in names if name.rpartition(" ")[2] in used)
             lines += [f"from {module} import {', '.join(kept)}"] if kept else []
-        python = [line for line in lines if not line.split()[1].startswith(("mindspore", *OF_ARRAYS))]
+        python = [line for line in lines if not line.split()[1].startswith(("mindspore", *IMPORTED))]
         mindspore = [line for line in lines if line.split()[1].startswith("mindspore")]
-        arrays = [line for line in lines if line.split()[1].startswith(OF_ARRAYS)]
+        arrays = [line for line in lines if line.split()[1].startswith(IMPORTED)]
         blocks = ["from __future__ import annotations", "\n".join(python), "\n".join(arrays + mindspore)]
         return "\n\n".join(filter(None, blocks)) + (f"\n\n\n{helpers}" if helpers else "")
 
@@ -186,6 +187,42 @@ def _text(lines: list[str], node: ast.stmt, renamed: dict[str, str]) -> str:
 
 
 OF_MODULES = {"__name__", "__file__", "__doc__", "__module__", "__qualname__", "__class__"}
+
+
+TECHNICAL = re.compile(r"# *(!|-\*-|(en)?coding[:=]|vim?:)")  # for the shell, Python or an editor
+
+
+def said_at_top(files: Program, root: str) -> str:
+    """What the user's files say above their imports, such as who wrote them, as comments below the new docstring; root:
+    the qualified name whose file's docstring is in there, where it is a short one."""
+    found: dict[str, list[str]] = {}
+    for key in (root, *files.definitions):
+        module = key.rpartition(":" if ":" in key else ".")[0]
+        file = module if ":" in key else files.modules.get(module, "")
+        if file and file not in found and Path(file).is_file() and INSTALLED.isdisjoint(Path(file).parts):
+            found[file] = _top(Path(file).read_bytes(), docstring=key != root or not files.docstring_of(root))
+    said = {file: lines for file, lines in found.items() if lines}
+    titled = [*said] != [files.modules.get(root.rpartition(".")[0])]
+    texts = ("\n".join([*([f"# {Path(file).name}:"] if titled else []), *lines]) for file, lines in said.items())
+    return "".join(f"\n\n{text}" for text in texts)
+
+
+def _top(content: bytes, *, docstring: bool) -> list[str]:
+    """The comments above a file's first statement, without those that stand right above a class or function, and the
+    file's docstring as comments."""
+    tree = ast.parse(content)
+    text = ast.get_docstring(tree)
+    body = tree.body[text is not None :]
+    line = body[0].lineno if body else 1
+    said = [(number, words) for number, _, words, alone in comments_of(content) if alone and number < line]
+    while said and not isinstance(body[0], (ast.Import, ast.ImportFrom)) and said[-1][0] == line - 1:
+        line = said.pop()[0]
+    lines: list[str] = []
+    for (number, words), (before, _) in zip(said, [said[0], *said] if said else [], strict=False):
+        lines += [] if TECHNICAL.match(words) else [*(["#"] if lines and number - before > 1 else []), words]
+    plain = ["".join(c for c in one if c.isprintable()) for one in (text or "").splitlines() if docstring]
+    told = [f"# {one}".rstrip() for one in plain]
+    return [*lines, *(["#"] if lines and told else []), *told]
 
 
 def undefined(text: str) -> set[str]:

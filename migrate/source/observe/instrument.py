@@ -95,6 +95,8 @@ class _Reporting(ast.NodeTransformer):
         """The node, wrapped in a report of its value where it is an expression that is read."""
         if isinstance(node, ast.JoinedStr):
             return node
+        if isinstance(node, ast.Slice):
+            return self._ended(node)
         if not isinstance(node, EXPRESSIONS) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
             return self.generic_visit(node)
         if isinstance(node, ast.Name) and node.id == "super":
@@ -103,6 +105,17 @@ class _Reporting(ast.NodeTransformer):
             return self.report(VALUE, node, self._call(node))
         found: Any = self.generic_visit(node)
         return self.report(VALUE, node, found)
+
+    def _ended(self, node: ast.Slice) -> ast.AST:
+        """The slice; of `:count` with a report whether count was 0, for nothing is in it then."""
+        end = copy.deepcopy(node.upper)
+        found = self.generic_visit(node)
+        calls = (ast.Call, ast.NamedExpr, ast.Await)
+        if node.lower is None and end is not None and not any(isinstance(inner, calls) for inner in ast.walk(end)):
+            ended = ast.Compare(ast.Constant(0), [ast.In()], [ast.Tuple([end], ast.Load())])
+            empty = self.report(VALUE, node, ended)
+            node.upper = ast.Subscript(ast.Tuple([empty, node.upper or end], ast.Load()), ast.Constant(1), ast.Load())
+        return found
 
     def _call(self, node: ast.Call) -> ast.Call:
         """The call, with a report around its function; the report returns what is to be called."""

@@ -31,6 +31,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from ....errors import BadInput
+from ...library_names import IMPORTED
 from ...model_spec import Spec, parse, place_of, serve
 from ...torch_models import WAYS, Inputs, builder, empty_weights, inputs_for, looks_at_values, quietly, split, twice
 from . import torch_collected_outputs as collected_outputs
@@ -344,10 +345,10 @@ def _same_packages(modules: set[str]) -> dict[str, str]:
 
 
 def _of_models(file: str) -> bool:
-    """Whether a file may hold parts of a model: not Python's, torch's or msmigrate's, except SIMPLIFIED; nor einops',
-    whose patterns are written out (rewrite/einops_patterns.py)."""
-    einops = getattr(sys.modules.get("einops"), "__path__", ())
-    excluded = (*NOT_OF_MODELS, *(f"{folder}{os.sep}" for folder in einops))
+    """Whether a file may hold parts of a model: not Python's, torch's or msmigrate's, except SIMPLIFIED; nor those of
+    libraries that the new file imports, nor einops', whose patterns are written out (rewrite/einops_patterns.py)."""
+    others = (folder for name in ("einops", *IMPORTED) for folder in getattr(sys.modules.get(name), "__path__", ()))
+    excluded = (*NOT_OF_MODELS, *(f"{folder}{os.sep}" for folder in others))
     return file.startswith(SIMPLIFIED) or not file.startswith(excluded)
 
 

@@ -41,9 +41,11 @@ def method_call(node: ast.expr, name: str, *args: ast.expr) -> ast.expr:
 
 
 def underlying_tensor(node: ast.expr) -> ast.expr:
-    """The tensor `x` of `x.data` and `x.detach()`."""
+    """The tensor `x` of `x.data` and `x.detach()`, and `x[:, ::2]` of a call that reads it."""
     while True:
-        if isinstance(node, ast.Attribute) and node.attr == "data":
+        if "written_as" in vars(node):
+            node = vars(node)["written_as"]
+        elif isinstance(node, ast.Attribute) and node.attr == "data":
             node = node.value
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "detach":
             node = node.func.value

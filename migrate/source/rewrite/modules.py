@@ -15,6 +15,7 @@ from ..observe.observations import (
     SequenceKind,
     TensorKind,
     always,
+    always_sequences,
     callees_of,
     constants_of,
     kinds_of,
@@ -48,7 +49,7 @@ OWNERS = ("torch.nn.Module.", "torch.nn.Sequential.", "torch.nn.ModuleList.", "t
 NORMS = {
     f"torch.nn.utils.{place}{name}": f"msmigrate.nn.{name}"
     for name in ("weight_norm", "spectral_norm")
-    for place in (f"{name}.", "parametrizations.")
+    for place in ("", f"{name}.", "parametrizations.")
 }
 NORMS |= {
     f"torch.nn.utils.{name}.remove_{name}": "msmigrate.nn.remove_norm" for name in ("weight_norm", "spectral_norm")
@@ -316,15 +317,17 @@ def computed_weight(call: ast.Call, context: Context) -> ast.expr:
 
 @handles(*CONTAINERS, "torch.nn.Module")
 def container(call: ast.Call, context: Context) -> ast.expr | None:
-    """`nn.Sequential(…)` and the other containers, and `nn.Module()`, which only holds others; a generator becomes a
-    list, since MindSpore's containers take no generator."""
+    """`nn.Sequential(…)` and the other containers, and `nn.Module()`, which only holds others."""
     callees = callees_of(call)
     if len(callees) != 1:
         return None
-    kept = context.kept(call)
-    empty = any(isinstance(kind, SequenceKind) and NONE in kind.items for one in call.args for kind in kinds_of(one))
-    kept.func = context.name(OPTIONAL if empty and callees[0] == "torch.nn.ModuleList" else COUNTERPARTS[callees[0]])
-    kept.args = [_listed(argument) for argument in kept.args]
+    kept, of_list = context.kept(call), callees[0] == "torch.nn.ModuleList"
+    given = [*call.args, *(word.value for word in call.keywords if of_list)]
+    empty = any(isinstance(kind, SequenceKind) and NONE in kind.items for one in given for kind in kinds_of(one))
+    kept.func = context.name(OPTIONAL if empty and of_list else COUNTERPARTS[callees[0]])
+    if of_list:
+        kept.args, kept.keywords = [*kept.args, *(word.value for word in kept.keywords)], []
+    kept.args = [_listed(one, was, of_list) for one, was in zip(kept.args, given, strict=True)]
     return kept
 
 
@@ -338,6 +341,8 @@ def module_method(call: ast.Call, context: Context) -> ast.expr | None:
     if last <= GROWING and isinstance(call.func, ast.Attribute) and not isinstance(call.func.value, ast.Name):
         context.adds = True
     kept = context.kept(call)
+    if last == {"extend"}:
+        kept.args = [_listed(one, was) for one, was in zip(kept.args, call.args, strict=True)]
     if len(last) == 1 and last <= PARAMETERS_OF and isinstance(kept.func, ast.Attribute):
         owner = kept.func.value
         return ast.Call(context.name(f"msmigrate.nn.{last.pop()}"), [owner, *kept.args], kept.keywords)
@@ -426,8 +431,7 @@ def parameter_by_name(node: ast.Subscript, context: Context) -> ast.expr | None:
 
 def _said(node: ast.Subscript) -> list[Any]:
     """The names that a subscript was."""
-    known, name = literal(node.slice)
-    return [name] if known else constants_of(node.slice) or []
+    return [literal(node.slice)[1]] if literal(node.slice)[0] else constants_of(node.slice) or []
 
 
 @handles(syntax=[ast.Attribute])
@@ -585,8 +589,12 @@ def parameter(call: ast.Call, context: Context) -> ast.expr:
     return ast.Call(context.name("mindspore.Parameter"), [context.visit(value)], options)
 
 
-def _listed(node: ast.expr) -> ast.expr:
-    """A generator as a list."""
-    if not isinstance(node, ast.GeneratorExp):
-        return node
-    return replacing(ast.ListComp(node.elt, node.generators), node)
+def _listed(node: ast.expr, was: ast.expr, of_list: bool = True) -> ast.expr:
+    """What MindSpore's containers take: a CellList takes nothing but a list, none of them takes a generator."""
+    match node:
+        case ast.GeneratorExp(value, loops):
+            return replacing(ast.ListComp(value, loops), node)
+        case ast.Tuple(items) if of_list:
+            return replacing(ast.List(items, ast.Load()), node)
+    is_list = isinstance(node, (ast.List, ast.ListComp)) or always_sequences(kinds_of(was), "list")
+    return node if is_list or not of_list else ast.Call(ast.Name("list", ast.Load()), [node], [])

@@ -8,17 +8,39 @@ Cells; so an assignment to `forward` becomes one to construct, under the same co
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from ...library_names import COUNTERPARTS, INSTALLED, MODULE_METHODS, OF_PYTHON, TABLES
-from ...source_files import alternatives, defaults_of, literal
-from ..observe.observations import CallableKind, Kind, ModuleKind, ObjectKind, always, callees_of, kinds_of, of_constant
+from ...source_files import alternatives, defaults_of, literal, own_nodes
+from ..observe.observations import (
+    CallableKind,
+    Kind,
+    ModuleKind,
+    ObjectKind,
+    SequenceKind,
+    SizeKind,
+    TensorKind,
+    always,
+    callees_of,
+    kinds_of,
+    of_constant,
+    set_callee,
+    set_kinds,
+)
 from .context import UNSEEN, Context, Program, Stage, Unwritable, handles, row_of
 
 FORWARD, CONSTRUCT = "forward", "construct"
 MODULE = "torch.nn.Module"
 OF_CELLS = {*TABLES["cell_methods"]}
+PARAMETER = TensorKind("float32", 99, parameter=True)
+GIVEN: dict[str, Kind] = {  # what calls give in code that did not run: methods of modules, and functions by their names
+    "parameters": SequenceKind("list", (PARAMETER,)),
+    "torch.finfo": ObjectKind("torch.finfo"),
+    "torch.iinfo": ObjectKind("torch.iinfo"),
+}
 CLASS_WITHOUT = """
 def construct(self, *args, **kwargs):
     raise NotImplementedError('no method was put in the place of construct')
@@ -201,6 +223,20 @@ def defines(cls: str, method: str, program: Program) -> bool:
     return own is not None and any(isinstance(n, ast.FunctionDef) and n.name == method for n in own[1].body)
 
 
+def method_of(cls: str, method: str, program: Program) -> tuple[list[str], list[Kind]] | None:
+    """The name of a class's own or inherited method, and what it gives, where that was seen; None for any other."""
+    for base in program.facts.bases(cls):
+        name = f"{base}.{method}"
+        function = program.functions.get(name)
+        if function is not None or defines(base, method, program):
+            node = program.node(function) if function is not None else None
+            returns = [n.value for n in own_nodes(node) if isinstance(n, ast.Return)] if node is not None else []
+            kinds = [kind for value in returns for kind in (kinds_of(value) if value is not None else ())]
+            tensors = bool(kinds) and all(isinstance(kind, TensorKind) for kind in kinds)
+            return [name], [replace(PARAMETER, parameter=False)] if tensors else [UNSEEN]
+    return None
+
+
 def layers_made(owner: str, attribute: str, program: Program) -> list[Kind]:
     """The kinds of an attribute, by the layers that its class assigns to it anywhere."""
     found: list[Kind] = []
@@ -342,8 +378,75 @@ def methods_by_syntax(node: ast.AST) -> Iterator[tuple[str, str]]:
 SHARING = {
     *("view", "reshape", "transpose", "permute", "squeeze", "unsqueeze", "expand", "t", "detach", "contiguous", "to"),
     *("chunk", "split", "narrow", "select", "unbind", "flatten", "unflatten", "swapaxes", "movedim", "float", "type"),
-    *("diagonal", "unfold", "view_as", "expand_as", "reshape_as", "type_as", "requires_grad_"),
+    *("diagonal", "unfold", "view_as", "expand_as", "reshape_as", "type_as", "requires_grad_", "swapdims", "ravel"),
 }
+IN_ORDER = {"view", "view_as", "squeeze", "unsqueeze", "unflatten"}  # all of the values, in their order
+TURNING = {"t", "transpose", "swapaxes", "swapdims"}  # what the same call turns back
+ALWAYS = {  # what surely shares it
+    *(
+        "chunk",
+        "split",
+        "narrow",
+        "select",
+        "unbind",
+        "expand",
+        "expand_as",
+        "diagonal",
+        "unfold",
+        "permute",
+        "movedim",
+    ),
+    *("detach", *IN_ORDER, *TURNING),
+}
+
+
+# modules that may give back what they are given
+UNCHANGED = {f"module torch.nn.{name}" for name in ("Identity", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d")}
+
+
+def view_of(node: ast.expr) -> tuple[ast.expr, list[ast.Call]]:
+    """The expression whose memory a tensor shares, at least sometimes, and the calls by which, the last one first:
+    `y` of `y.view(-1)` and of `torch.squeeze(y, 0)`."""
+    calls: list[ast.Call] = []
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        callees = callees_of(node)
+        of_torch = node.func.attr in SHARING and all(name.startswith("torch.") for name in callees)
+        if not of_torch and not (callees and UNCHANGED.issuperset(callees)):
+            break
+        method = _is_method_call(node)
+        if not method and not node.args:
+            break
+        calls.append(node)
+        node = node.func.value if method else node.args[0]
+    return node, calls
+
+
+def back(part: ast.expr, calls: list[ast.Call], whole: ast.expr) -> ast.expr | None:
+    """The values of a view in the shape of the tensor that it is a view of; None where that is not known."""
+    names = [call.func.attr for call in calls if isinstance(call.func, ast.Attribute)]
+    kinds, found = kinds_of(whole), copy.deepcopy(calls[0])
+    if {*names} <= IN_ORDER:
+        sizes = [SizeKind(kind.rank) for kind in kinds if isinstance(kind, TensorKind)]
+        shape = set_kinds(ast.Attribute(whole, "shape", ast.Load()), sizes)
+        found = ast.Call(ast.Attribute(part, "reshape", ast.Load()), [shape], [])
+        set_callee(found.func, "torch.Tensor.reshape")
+        return set_kinds(found, kinds)
+    if (
+        len(names) != 1
+        or names[0] not in TURNING
+        or any(isinstance(n, ast.Call) for one in found.args for n in ast.walk(one))
+    ):
+        return None
+    if isinstance(found.func, ast.Attribute) and _is_method_call(found):
+        found.func.value = part
+    else:
+        found.args[0] = part
+    return set_kinds(found, kinds)
+
+
+def _is_method_call(call: ast.Call) -> bool:
+    """Whether it is called on a tensor; of code that did not run it is taken for one."""
+    return all(name.startswith("torch.Tensor.") for name in callees_of(call))
 
 
 def shares(target: ast.Subscript, function: ast.AST | None) -> bool:

@@ -27,7 +27,7 @@ from pathlib import Path
 
 from ...library_names import INSTALLED, NOT_CONVERTED, TABLES
 from ...source_files import all_parameters, defaults_of, literal, local_names, short, substitute
-from ..observe.observations import callees_of, replacing
+from ..observe.observations import ModuleKind, callees_of, kinds_of, replacing, set_callee
 from . import (
     complex_tensors,
     control_flow,
@@ -191,6 +191,7 @@ def _normalise(function: ast.FunctionDef, context: Context) -> None:
     """Rewrite what Graph mode does not compile, and what MindSpore's CPU does not compute; in place."""
     if not context.in_python:
         name_kwargs(function, context.program)
+        list_mapped(function)
         expand_nested_comprehensions(function)
         pick_by_index(function)
     if not context.builds:
@@ -209,6 +210,47 @@ def _normalise(function: ast.FunctionDef, context: Context) -> None:
     graph_mode.start_with_braces(function)
     expand_kwargs(function, context.program)
     StridedSlices(context.program).visit(function)
+
+
+def list_mapped(function: ast.FunctionDef) -> None:
+    """Write `q, k, v = map(lambda t: split(t, heads), qkv)` as a list, and so `list(map(…))` and `*map(…)`: MindSpore
+    compiles no map of a function that reads names from around it; in place."""
+    for node in [*ast.walk(function)]:
+        match node:
+            case ast.Assign([ast.Tuple() | ast.List()], ast.Call() as inner) | ast.Starred(ast.Call() as inner):
+                node.value = _mapped(inner) or inner
+            case ast.Call(ast.Name("list" | "tuple"), [ast.Call() as inner], []):
+                node.args = [_mapped(inner) or inner]
+    substitute(function, _list_itself)
+
+
+def _mapped(call: ast.Call) -> ast.expr | None:
+    """`[f(x, y) for x, y in zip(a, b)]` for `map(lambda x, y: f(x, y), a, b)`; None for any other call."""
+    match call:
+        case ast.Call(
+            ast.Name("map"), [ast.Lambda(ast.arguments([], takes, None, [], [], None, []), body), *given], []
+        ):
+            if callees_of(call) not in ([], ["builtins.map"]) or len(takes) != len(given) or not given:
+                return None
+            targets: list[ast.expr] = [ast.Name(one.arg, ast.Store()) for one in takes]
+            over = given[0]
+            if len(given) > 1:
+                function = ast.Name("zip", ast.Load())
+                set_callee(function, "builtins.zip")
+                over = replacing(ast.Call(function, given, []), call)
+            target = targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Store())
+            return ast.fix_missing_locations(
+                replacing(ast.ListComp(body, [ast.comprehension(target, over, [], 0)]), call)
+            )
+    return None
+
+
+def _list_itself(node: ast.AST) -> ast.AST | None:
+    """`[f(x) for x in a]` for `list([f(x) for x in a])`."""
+    match node:
+        case ast.Call(ast.Name("list"), [ast.ListComp() as made], []):
+            return made
+    return None
 
 
 NAME = "parts"  # the name for a list that has none
@@ -435,6 +477,52 @@ def _first(found: ast.NamedExpr, value: ast.expr) -> bool:
         if (node.end_lineno, node.end_col_offset) <= start and not is_pure(node):
             return False
     return True
+
+
+LISTS = ("torch.nn.ModuleList", "torch.nn.Sequential")
+
+
+@handles(syntax=[ast.Subscript])
+def some_of_list(node: ast.Subscript, context: Context) -> ast.expr | None:
+    """`list(self.layers)[:-1]`, for modules that are gone over or run; a slice of MindSpore's own is another container,
+    which names all parameters anew, `0.weight`, so that those of two are saved under one name."""
+    if not isinstance(node.slice, ast.Slice) or not isinstance(node.ctx, ast.Load):
+        return None
+    kinds, all_derive = kinds_of(node.value), context.program.all_derive
+    if not all_derive(kinds, LISTS):
+        return None
+    if not _gone_over(node, context) and (context.builds or not all_derive(kinds, LISTS[:1])):
+        return None  # it becomes a part of the model, or is called under another name
+    whole = ast.Call(ast.Name("list", ast.Load()), [context.visit(node.value)], [])
+    return ast.Subscript(whole, context.visit(node.slice), ast.Load())
+
+
+@handles(syntax=[ast.Call])
+def run_some(node: ast.Call, context: Context) -> ast.expr | None:
+    """`in_turn(list(self.layers)[:2], x)` for `self.layers[:2](x)`."""
+    part = node.func
+    if not isinstance(part, ast.Subscript) or not isinstance(part.slice, ast.Slice) or len(node.args) != 1:
+        return None
+    if kinds_of(part.value) != [ModuleKind("torch.nn.Sequential")]:
+        return None
+    whole = ast.Call(ast.Name("list", ast.Load()), [context.visit(part.value)], [])
+    some = ast.Subscript(whole, context.visit(part.slice), ast.Load())
+    return ast.Call(context.name("msmigrate.nn.in_turn"), [some, context.visit(node.args[0])], [])
+
+
+def _gone_over(node: ast.Subscript, context: Context) -> bool:
+    """Whether a loop, an unpacking, or `len` is what reads this expression."""
+    for outer in ast.walk(context.function or node):
+        match outer:
+            case ast.For(iter=one) | ast.comprehension(iter=one) | ast.Starred(value=one):
+                read = [one]
+            case ast.Call(ast.Name("enumerate" | "zip" | "reversed" | "len" | "list" | "tuple"), read):
+                pass
+            case _:
+                continue
+        if any(isinstance(one, ast.Subscript) and place_of(one) == place_of(node) for one in read):
+            return True
+    return False
 
 
 @handles(syntax=[ast.Call])

@@ -171,9 +171,14 @@ def fact(node: ast.Attribute, context: Context) -> ast.expr | None:
     """`finfo(dtype).max`; a result that has a name in torch only."""
     kinds = kinds_of(node.value)
     if kinds and all(isinstance(kind, ObjectKind) and kind.cls in LIMITS for kind in kinds):
-        limit = constants_of(node)
-        text = f"{ast.unparse(node)} was now one number and now another"
-        return ast.Constant(limit[0]) if limit is not None and len(limit) == 1 else context.missing(node, text)
+        limit, sign = constants_of(node), {"max": 1, "min": -1}.get(node.attr)
+        if limit is not None and len(limit) == 1:
+            return ast.Constant(limit[0])
+        if sign is None or not isinstance(node.value, ast.Call) or kinds != [ObjectKind("torch.finfo")]:
+            return context.missing(node, f"{ast.unparse(node)} is not always one number, as far as that was seen")
+        dtypes = [context.visit(one) for one in node.value.args]
+        largest = ast.Call(context.name("msmigrate.nn.functional.largest"), dtypes, [])
+        return largest if sign > 0 else ast.UnaryOp(ast.USub(), largest)
     if node.attr in PAIR and always_sequences(kinds, *TABLES["pairs"]):
         return ast.Subscript(context.visit(node.value), ast.Constant(PAIR.index(node.attr)), ast.Load())
     return None
@@ -197,7 +202,8 @@ def number_of_torchs(node: ast.Attribute | ast.Name, context: Context) -> ast.ex
     return expression(TABLES["numbers"][name], context.name) if name in TABLES["numbers"] else None
 
 
-RANK = 4  # from here on the gradient crashes: "StridedSliceGrad, input memory out of bounds"
+SHARED = "shared_with"  # attribute of a statement that did not run: the name that it may change as well
+RANK = 3  # from here on the gradient of most crashes: "StridedSliceGrad, input memory out of bounds"
 GETITEM = "msmigrate.nn.functional.getitem"
 
 
@@ -209,29 +215,48 @@ class StridedSlices(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """A subscript that is read; one that is written to stays."""
-        kinds = kinds_of(node.value)
+        subscript = copy.deepcopy(node)
+        ranks = {kind.rank for kind in kinds_of(node.value) if isinstance(kind, TensorKind)}
         self.generic_visit(node)
         items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        special = any(isinstance(item, ast.Slice) and (item.step is not None or _may_be_empty(item)) for item in items)
-        if not (
-            special
-            and isinstance(node.ctx, ast.Load)
-            and any(isinstance(kind, TensorKind) and kind.rank >= RANK for kind in kinds)
-        ):
+        empty = any(isinstance(item, ast.Slice) and _may_be_empty(item) for item in items)
+        steps = any(isinstance(item, ast.Slice) and item.step is not None for item in items)
+        crashes = steps and max(ranks, default=0) >= RANK and not _outer_axis(items, ranks)
+        if not (crashes or (empty and ranks)) or not isinstance(node.ctx, ast.Load):
             return node
-        ranks = {kind.rank for kind in kinds if isinstance(kind, TensorKind)}
         if all(isinstance(item, ast.Slice) for item in items) and ranks == {len(items)}:
             first = next(place for place, item in enumerate(items) if not _whole(item))
             items = [*([ast.Constant(...)] if first else []), *items[first:]]
         index = ast.Tuple([_spelled(item) for item in items], ast.Load())
         found = replacing(ast.Call(self.program.name(GETITEM), [node.value, index], []), node)
+        vars(found)["written_as"] = subscript
         return _located(found)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        """`x[:, ::2] += y` as `x[:, ::2] = x[:, ::2] + y`, where it is read by such a call."""
+        self.generic_visit(node)
+        if not isinstance(node.target, ast.Subscript):
+            return node
+        there = copy.deepcopy(node.target)
+        there.ctx = ast.Load()
+        read = self.visit(there)
+        if read is there:
+            return node
+        return replacing(ast.Assign([node.target], ast.BinOp(read, node.op, node.value)), node)
+
+
+def _outer_axis(items: list[ast.expr], ranks: set[int]) -> bool:
+    """Whether nothing but the first or the last axis is cut, whose gradient does not crash."""
+    cut = [place for place, item in enumerate(items) if not _whole(item)]
+    after_all = len(items) == 2 and literal(items[0]) == (True, ...)
+    return cut == [0] or after_all or (cut == [len(items) - 1] and ranks == {len(items)})
 
 
 def _may_be_empty(item: ast.Slice) -> bool:
     """Whether a slice ended where it began."""
     begins = item.lower is None or literal(item.lower) == (True, 0)
-    return begins and item.upper is not None and 0 in (constants_of(item.upper) or ())
+    ends = item.upper is not None and 0 in (constants_of(item.upper) or ())
+    return (begins and ends) or True in (constants_of(item) or ())
 
 
 def _located(call: ast.Call) -> ast.Call:
@@ -253,13 +278,16 @@ def _spelled(item: ast.expr) -> ast.expr:
         return item
     if _whole(item):
         return ast.Call(ast.Name("slice", ast.Load()), [ast.Constant(None)], [])
-    parts = [part or ast.Constant(None) for part in (item.lower, item.upper, item.step)]
+    given = [part or ast.Constant(None) for part in (item.lower, item.upper, item.step)]
+    parts = [pythons_number(part, kinds_of(part))[0] for part in given]
     return ast.Call(ast.Name("slice", ast.Load()), parts, [])
 
 
 @handles(syntax=[ast.Assign], stage=Stage.IN_PLACE)
 def guard_empty_slice(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
     """`x[:, a:b] = y` under `if 0 not in x[:, a:b].shape`, where the slice was seen empty; None for any other."""
+    into = node.targets[0] if isinstance(node, ast.Assign) else None
+    _refuse_shared(node, into.value if isinstance(into, ast.Subscript) else None)
     if not isinstance(node, ast.Assign) or not sliced(node) or True not in (constants_of(node.targets[0]) or ()):
         return None
     written: ast.Assign = context.visit(node)
@@ -271,6 +299,16 @@ def guard_empty_slice(node: ast.stmt, context: Context) -> list[ast.stmt] | None
 
 
 # Writing into tensors
+
+
+def _refuse_shared(node: ast.stmt, into: ast.expr | None) -> None:
+    """Raise Unwritable for a statement that did not run and may write into what has two names, but for numbers and
+    lists; into: what it writes into, None for a tensor."""
+    kinds = kinds_of(into) if into is not None else []
+    of_python = bool(kinds) and all(isinstance(kind, (PlainKind, SequenceKind, DictKind)) for kind in kinds)
+    if SHARED in vars(node) and not of_python:
+        raise Unwritable(f"{ast.unparse(node)} may change `{vars(node)[SHARED]}` too, which is read afterwards")
+
 
 FUNCTIONS = ("torch.nn.functional.", "torch.")
 
@@ -318,6 +356,7 @@ def note_of_caller(function: ast.FunctionDef) -> None:
 @handles(syntax=[ast.AugAssign, ast.Expr], stage=Stage.IN_PLACE)
 def write(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
     """What becomes of a statement that writes into a tensor; None for any other."""
+    _refuse_shared(node, node.target if isinstance(node, ast.AugAssign) else None)
     if isinstance(node, ast.AugAssign) and not isinstance(node.target, ast.Subscript):
         if not always(kinds_of(node.target), TensorKind):
             return None
@@ -330,6 +369,11 @@ def write(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
         if into is not None and isinstance(underlying_tensor(into), (ast.Name, ast.Attribute, ast.Subscript)):
             value = _one_for_all(node.value, into, context) or context.visit(copy.deepcopy(node.value))
             return [_written_back(into, value, context)]
+        if into is not None and always(kinds_of(into), TensorKind, parameter=True):
+            return [_written_back(into, context.visit(copy.deepcopy(node.value)), context)]
+        if into is not None:
+            gives = f"{ast.unparse(node)} writes into what {ast.unparse(into)} gives"
+            raise Unwritable(f"{gives}: give that a name, write into it, and use it")
     return None
 
 

@@ -19,7 +19,7 @@ from ...library_names import (
     CONTAINERS,
     COUNTERPARTS,
     DROPPED,
-    OF_ARRAYS,
+    IMPORTED,
     OF_PYTHON,
     ROWS_FIRST,
     TABLES,
@@ -53,6 +53,7 @@ from . import replaced_methods as methods
 from .context import UNSEEN, Context, Unwritable, has_handler, row_of
 from .dataclasses_and_configs import is_enum, is_settings, kinds_before
 from .devices_and_no_grad import says_how
+from .modules import NORMS
 from .row_calls import is_super
 
 MOST = 99  # dimensions of an unknown tensor, so that no rewrite for few dimensions is chosen
@@ -68,12 +69,12 @@ OF_TENSORS: dict[str, Kind] = {
     "item": PlainKind("float"),
     "tolist": SequenceKind("list", (PlainKind("float"),)),
     "device": ObjectKind("torch.device"),
-    **dict.fromkeys(TABLES["tensor_answers"], PlainKind("bool")),
+    **dict.fromkeys((*TABLES["tensor_answers"], "requires_grad"), PlainKind("bool")),
 }
-QUESTIONS = {name for name in TABLES["framework_questions"] if name.startswith(("torch.jit.", "torch.compiler."))}
+QUESTIONS = {n for n in TABLES["framework_questions"] if n.startswith(("torch.jit.", "torch.compiler.", "torch.cuda."))}
 MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.nn.init")
 # modules whose functions only compute with their arguments
-COMPUTING = {"math", "functools", "itertools", "operator", "random", "collections", "copy", "statistics", *OF_ARRAYS}
+COMPUTING = {"math", "functools", "itertools", "operator", "random", "collections", "copy", "statistics", *IMPORTED}
 OF_LISTS = ("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort")
 PARAMETER_CLASSES = {"torch.nn.Parameter", "torch.nn.parameter.Parameter"}
 PARAMETERS = {"weight", "bias", "running_mean", "running_var"}
@@ -409,7 +410,7 @@ class Reader:
             return [CallableKind("function" if row is not None and row.kind == "function" else "class", name)]
         if name in MODULES:
             return [PythonModule(name)]
-        if package in sys.stdlib_module_names or package in OF_ARRAYS:
+        if package in sys.stdlib_module_names or package in IMPORTED:
             return [PythonModule(name)] if name == package else [UNSEEN]
         if has_handler(name):
             return [CallableKind("function", name)]
@@ -492,7 +493,7 @@ class Reader:
                 gives.append(SOME_TENSOR)
             elif isinstance(kind, CallableKind) and kind.what != "partial":
                 names.append(self._known(kind.name))
-                gives += self._given(kind.name)
+                gives += self.expression(node.args[0]) if kind.name in NORMS and node.args else self._given(kind.name)
             elif self.resolve(function).partition(".")[0] in COMPUTING:
                 names.append(self.resolve(function))
                 gives.append(UNSEEN)
@@ -533,7 +534,7 @@ class Reader:
             modules = any(name in bases for bases in self.program.facts.orders)
             return [ModuleKind(name) if modules else UNSEEN]
         own = name in self.program.unread or methods.defines(*name.rpartition(".")[::2], self.program)
-        return [UNSEEN if own else SOME_TENSOR]
+        return [UNSEEN if own else methods.GIVEN.get(name, SOME_TENSOR)]
 
     def _method(self, function: ast.Attribute) -> tuple[list[str], list[Kind]]:
         """The callees and results of a method, or of a module that is an attribute."""
@@ -547,15 +548,13 @@ class Reader:
                 functions = [kind.name for kind in kinds if isinstance(kind, CallableKind)]
                 set_kinds(function, kinds)
                 return [*map(self._known, functions)], [g for name in functions for g in self._given(name)]
+            if own := methods.method_of(self.context.owner, function.attr, self.program):
+                return own
             for base in self.program.facts.bases(self.context.owner):
-                if f"{base}.{function.attr}" in self.program.functions or methods.defines(
-                    base, function.attr, self.program
-                ):
-                    return [f"{base}.{function.attr}"], [UNSEEN]
                 if base.startswith("torch.nn.Module"):
                     if methods.assigns(self.context.owner, function.attr, self.program):
                         return methods.handed_function(function.attr, self.context)
-                    return [self._known(f"torch.nn.Module.{function.attr}")], [UNSEEN]
+                    return [self._known(f"torch.nn.Module.{function.attr}")], [methods.GIVEN.get(function.attr, UNSEEN)]
         names: list[str] = []
         gives: list[Kind] = []
         for kind in self.expression(function.value):
@@ -566,16 +565,18 @@ class Reader:
                     names.append(self._known(f"torch.Tensor.{function.attr}"))
                 case ModuleKind() if function.attr in CELL_METHODS and function.attr != "forward":
                     names.append(f"torch.nn.Module.{function.attr}")
-                    gives.append(UNSEEN)
+                    gives.append(methods.GIVEN.get(function.attr, UNSEEN))
                 case ModuleKind() if function.attr in ("to", "cpu", "cuda"):
                     names.append(self._known(f"torch.nn.Module.{function.attr}"))
                     gives.append(kind)
                 case ModuleKind(cls) if cls in self.program.translated:
                     inner = self.program.attributes(cls).get(function.attr, [])
-                    if not inner or not all(isinstance(one, ModuleKind) for one in inner):
+                    layers = [f"module {one.cls}" for one in inner if isinstance(one, ModuleKind)]
+                    known = (layers, [SOME_TENSOR]) if inner else methods.method_of(cls, function.attr, self.program)
+                    if not known or len(layers) != len(inner):
                         return [], []
-                    names += [f"module {one.cls}" for one in inner if isinstance(one, ModuleKind)]
-                    gives.append(SOME_TENSOR)
+                    names += known[0]
+                    gives += known[1]
                 case ModuleKind(cls) if cls in CONTAINERS and function.attr in ("append", "extend"):
                     names.append(f"{cls}.{function.attr}")
                     gives.append(UNSEEN)

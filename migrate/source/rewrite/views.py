@@ -5,8 +5,6 @@ the new values: `x[0] = part`. The same is done for the rows in a loop over a te
 
 Lists and dictionaries are values, too, when MindSpore compiles: after `more = found`, `more.append(x)` leaves found as
 it was. `found = more` after it changes nothing in Python. A function without a result that changes one returns it.
-
-A slice of a list of modules is a new container in MindSpore, which names their parameters anew: see `some_of_list`.
 """
 
 from __future__ import annotations
@@ -15,13 +13,12 @@ import ast
 import copy
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ...source_files import SourceFiles, local_names, own_nodes
+from ...source_files import SourceFiles, local_names, own_nodes, substitute
 from ..observe.observations import (
     DictKind,
     Kind,
-    ModuleKind,
     PlainKind,
     TensorKind,
     always,
@@ -32,12 +29,11 @@ from ..observe.observations import (
     set_callee,
     set_kinds,
 )
-from .context import Context, handles
-from .graph_mode import not_compiled, place_of
+from .graph_mode import not_compiled
 from .initializers import underlying_tensor
-from .replaced_methods import SHARING
+from .replaced_methods import ALWAYS, SHARING, back, view_of
 from .signatures import CHANGING
-from .tensors import gives_back, written_tensor
+from .tensors import SHARED, gives_back, written_tensor
 
 Loop = ast.For | ast.While
 Note = Callable[[int, str], None]
@@ -47,18 +43,20 @@ BLOCKS = ("body", "orelse", "finalbody")
 
 @dataclass(frozen=True)
 class View:
-    """A name for a part of the tensor `base`: what the index picks, or all of it."""
+    """A name for a part of the tensor `base`: what the index picks, what the expression `made` gives, or all of it."""
 
     base: str
     index: ast.expr | None = None
+    made: ast.expr | None = None
+    sure: bool = True  # whether it is a tensor: not in code that did not run, whose numbers may be items of a list
 
     def names(self) -> set[str]:
         """The names that it depends on."""
-        inside = ast.walk(self.index) if self.index is not None else ()
+        inside = [node for part in (self.index, self.made) if part is not None for node in ast.walk(part)]
         return {self.base, *(node.id for node in inside if isinstance(node, ast.Name))}
 
 
-LISTS = ("torch.nn.ModuleList", "torch.nn.Sequential")
+ABOUT = {"shape", "dtype", "device", "ndim", "size", "dim", "numel", "is_cuda", "requires_grad"}  # not its values
 LOST = "lost"  # attribute of a call's node: why its writing into an argument cannot be converted
 
 
@@ -212,10 +210,11 @@ class _Writer:
         self.statements = [node for node in own_nodes(function) if isinstance(node, ast.stmt)]
         self.reads: dict[str, list[ast.Name]] = {}
         self.kinds: dict[str, dict[Kind, None]] = {}
+        asked = {n.value for n in ast.walk(function) if isinstance(n, ast.Attribute) and n.attr in ABOUT}
         for node in ast.walk(function):
             if isinstance(node, ast.Name):
                 self.kinds.setdefault(node.id, {}).update(dict.fromkeys(kinds_of(node)))
-                if isinstance(node.ctx, ast.Load):
+                if isinstance(node.ctx, ast.Load) and node not in asked:
                     self.reads.setdefault(node.id, []).append(node)
 
     def name_parameters(self, function: ast.FunctionDef) -> None:
@@ -239,7 +238,7 @@ class _Writer:
         """The statements, each followed by those that write values back; views: the views before them, updated to those
         after them."""
         found: list[ast.stmt] = []
-        for statement in body:
+        for statement in [part for each in body for part in self._named(each)]:
             taken = self._taking(statement, loops)
             found.append(taken or statement)
             if isinstance(statement, _BLOCKS):
@@ -251,13 +250,42 @@ class _Writer:
                 found += self._others(name, statement, views, loops)
             _forget(views, _stored(statement) - {*names})
             for target, view in _views_of(statement):
-                if target != view.base and (self._is_tensor(view.base) or self._is_same(target, view)):
-                    views[target] = view
+                sure = self._is_tensor(view.base) or self._is_same(target, view)
+                if target != view.base and (sure or not self.kinds.get(view.base)):
+                    views[target] = view if sure or view.made is not None else replace(view, sure=False)
         return found
 
+    def _named(self, statement: ast.stmt) -> list[ast.stmt]:
+        """`part = y.view(-1)` in front of `part.mul_(2)` for `y.view(-1).mul_(2)`, and `y = part.reshape(y.shape)`
+        behind it; a call that gives another view is marked as one that cannot be written."""
+        into: ast.expr | None = None
+        if isinstance(statement, (ast.Assign, ast.AugAssign)):
+            into = _root(statement.targets[0] if isinstance(statement, ast.Assign) else statement.target)
+        elif isinstance(statement, ast.Expr) and (target := _target(statement.value)) is not None:
+            into = _root(target)
+        whole, calls = view_of(into) if into is not None else (None, [])
+        if not calls or into is None or whole is None:
+            return [statement]
+        name = next(free for n in itertools.count() if (free := f"part{n or ''}") not in self.taken)
+        part = set_kinds(ast.Name(name, ast.Load()), kinds_of(into))
+        put = back(copy.deepcopy(part), calls, copy.deepcopy(whole))
+        basic = isinstance(whole, ast.Subscript) and _is_basic(whole.slice)
+        parameter = always(kinds_of(whole), TensorKind, parameter=True)
+        if put is None or parameter or not (basic or isinstance(whole, (ast.Name, ast.Attribute))):
+            _refuse(calls[0], f"{ast.unparse(into)} is written into: write into {ast.unparse(whole)} by an index")
+            return [statement]
+        self.taken.add(name)
+        target = copy.deepcopy(whole)
+        vars(target)["ctx"] = ast.Store()
+        first = replacing(ast.Assign([ast.Name(name, ast.Store())], copy.deepcopy(into)), statement)
+        changed = substitute(statement, lambda n: part if n is into else None)
+        last = [] if isinstance(whole, ast.Name) else [replacing(ast.Assign([target], put), statement)]
+        return [ast.fix_missing_locations(one) for one in (first, changed, *last)]
+
     def _inside(self, statement: ast.stmt, views: dict[str, View], loops: Sequence[Loop]) -> None:
+        at_entry = dict(views)
         _forget(views, _stored(statement))
-        inner = dict(views)
+        inner = dict(views) if isinstance(statement, (ast.For, ast.While)) else at_entry
         if isinstance(statement, ast.For):
             inner |= self._rows(statement, loops)
         within = [*loops, statement] if isinstance(statement, (ast.For, ast.While)) else loops
@@ -379,7 +407,7 @@ class _Writer:
             into = [target for target in statement.targets if isinstance(target, ast.Subscript)]
         elif isinstance(statement, ast.AugAssign):
             into = [statement.target]
-        elif isinstance(statement, ast.Expr) and (target := written_tensor(statement.value)) is not None:
+        elif isinstance(statement, ast.Expr) and (target := _target(statement.value)) is not None:
             into = [underlying_tensor(target)]
             while isinstance(into[0], ast.Call) and isinstance(into[0].func, ast.Attribute):  # of x.view(n, -1)
                 into = [underlying_tensor(into[0].func.value)]
@@ -389,7 +417,7 @@ class _Writer:
             root = _root(changed.func.value)
             roots += [root] if isinstance(root, ast.Name) and self._may_be(root.id) else []
         names = (root.id for root in roots if isinstance(root, ast.Name))
-        return [name for name in names if self._is_tensor(name) or self._may_be(name)]
+        return [name for name in names if self._is_tensor(name) or self._may_be(name) or not self.kinds.get(name)]
 
     def _is_tensor(self, name: str) -> bool:
         return always(self.kinds.get(name, ()), TensorKind)
@@ -424,13 +452,34 @@ class _Writer:
                 done.add(own.base)
                 waiting.append(own.base)
                 if self._read_after(own.base, statement, loops):
-                    yield self._assignment(own.base, own.index, now, None, statement)
+                    yield from self._put_back(own, now, statement)
             for other, view in views.items():
                 if view.base == now and other not in done:
                     done.add(other)
                     waiting.append(other)
-                    if self._read_after(other, statement, loops):
+                    if not view.sure and self._read_after(other, statement, loops):
+                        vars(statement)[SHARED] = other
+                    elif self._read_after(other, statement, loops) and view.made is not None:
+                        _mark(view, other)
+                        again = ast.Assign([ast.Name(other, ast.Store())], copy.deepcopy(view.made))
+                        yield ast.fix_missing_locations(replacing(again, statement))
+                    elif self._read_after(other, statement, loops):
                         yield self._assignment(other, None, now, view.index, statement)
+
+    def _put_back(self, view: View, name: str, after: ast.stmt) -> Iterator[ast.stmt]:
+        """The statement that gives a tensor the values that were written under the name of a view of it."""
+        if not view.sure:
+            vars(after)[SHARED] = view.base
+            return
+        if view.made is None:
+            yield self._assignment(view.base, view.index, name, None, after)
+            return
+        whole, part = (self._known(ast.Name(one, ast.Load())) for one in (view.base, name))
+        put = back(part, view_of(view.made)[1], whole) if isinstance(view.made, ast.Call) else None
+        _mark(view, name, unknown=put is None)
+        if put is not None:
+            found = replacing(ast.Assign([ast.Name(view.base, ast.Store())], put), after)
+            yield ast.fix_missing_locations(found)
 
     def _assignment(self, to: str, at: ast.expr | None, of: str, picked: ast.expr | None, after: ast.stmt) -> ast.stmt:
         """`to[at] = of[picked]`."""
@@ -473,6 +522,40 @@ def _views_of(statement: ast.stmt) -> Iterator[tuple[str, View]]:
                     yield name, View(base, index)
                 case ast.Name(id=name), ast.Subscript(value=ast.Name(id=base), slice=index) if _is_basic(index):
                     yield name, View(base, index)
+                case ast.Name(id=name), ast.Call() if isinstance(whole := view_of(value)[0], ast.Name):
+                    yield name, View(whole.id, None, value)
+                case ast.Tuple(elts=elts), ast.Call() if isinstance(whole := view_of(value)[0], ast.Name):
+                    for number, each in enumerate(elts):
+                        if isinstance(each, ast.Name):
+                            yield each.id, View(whole.id, None, ast.Subscript(value, ast.Constant(number), ast.Load()))
+
+
+def _mark(view: View, name: str, *, unknown: bool = False) -> None:
+    """Mark the call that makes a view as one that cannot be written, where it may give a tensor of its own, or where
+    what is written into the view cannot be put back."""
+    made = view.made.value if isinstance(view.made, ast.Subscript) else view.made
+    calls = view_of(made)[1] if made is not None else []
+    unsure = any(isinstance(call.func, ast.Attribute) and call.func.attr not in ALWAYS for call in calls)
+    if calls and (unknown or unsure):
+        text = f"{ast.unparse(calls[0])} may share its values with `{view.base}`, and one of the two is written into"
+        _refuse(calls[0], f"{text} before the other is read (`{name}`): write with an index, or use .clone()")
+
+
+def _refuse(call: ast.Call, why: str) -> None:
+    """Let a call be one that cannot be written, whatever it calls."""
+    vars(call)[LOST] = why
+    vars(call.func).pop("observed", None)
+
+
+def _target(node: ast.expr) -> ast.expr | None:
+    """What a call writes into; of code that did not run the tensor whose method has a name such as `mul_`."""
+    if (found := written_tensor(node)) is not None:
+        return found
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not callees_of(node):
+        if not node.func.attr.endswith("_") or node.func.attr.endswith("__"):
+            break
+        found = node = node.func.value
+    return found
 
 
 def _is_basic(index: ast.expr) -> bool:
@@ -505,52 +588,9 @@ def _forget(views: dict[str, View], names: set[str]) -> None:
         del views[name]
 
 
-@handles(syntax=[ast.Subscript])
-def some_of_list(node: ast.Subscript, context: Context) -> ast.expr | None:
-    """`list(self.layers)[:-1]`, for modules that are gone over or run; a slice of MindSpore's own is another container,
-    which names all parameters anew, `0.weight`, so that those of two are saved under one name."""
-    if not isinstance(node.slice, ast.Slice) or not isinstance(node.ctx, ast.Load):
-        return None
-    kinds, all_derive = kinds_of(node.value), context.program.all_derive
-    if not all_derive(kinds, LISTS):
-        return None
-    if not _gone_over(node, context) and (context.builds or not all_derive(kinds, LISTS[:1])):
-        return None  # it becomes a part of the model, or is called under another name
-    whole = ast.Call(ast.Name("list", ast.Load()), [context.visit(node.value)], [])
-    return ast.Subscript(whole, context.visit(node.slice), ast.Load())
-
-
-@handles(syntax=[ast.Call])
-def run_some(node: ast.Call, context: Context) -> ast.expr | None:
-    """`in_turn(list(self.layers)[:2], x)` for `self.layers[:2](x)`."""
-    part = node.func
-    if not isinstance(part, ast.Subscript) or not isinstance(part.slice, ast.Slice) or len(node.args) != 1:
-        return None
-    if kinds_of(part.value) != [ModuleKind("torch.nn.Sequential")]:
-        return None
-    whole = ast.Call(ast.Name("list", ast.Load()), [context.visit(part.value)], [])
-    some = ast.Subscript(whole, context.visit(part.slice), ast.Load())
-    return ast.Call(context.name("msmigrate.nn.in_turn"), [some, context.visit(node.args[0])], [])
-
-
 def _given_anew(name: str, statement: ast.stmt, function: ast.FunctionDef) -> bool:
     """Whether a function's body gives a name another value before a statement, so that it is no argument any more."""
     before = [n for n in function.body if isinstance(n, (ast.Assign, ast.AnnAssign)) and n.lineno < statement.lineno]
     called = [callees_of(n.value) if isinstance(n.value, ast.Call) else [] for n in before if name in _stored(n)]
     kept = {*SHARING, "dropout", "dropout1d", "dropout2d", "dropout3d", "identity"}  # these may return what they get
     return any(kept.isdisjoint(one.rpartition(".")[2].lower() for one in names) for names in called)
-
-
-def _gone_over(node: ast.Subscript, context: Context) -> bool:
-    """Whether a loop, an unpacking, or `len` is what reads this expression."""
-    for outer in ast.walk(context.function or node):
-        match outer:
-            case ast.For(iter=one) | ast.comprehension(iter=one) | ast.Starred(value=one):
-                read = [one]
-            case ast.Call(ast.Name("enumerate" | "zip" | "reversed" | "len" | "list" | "tuple"), read):
-                pass
-            case _:
-                continue
-        if any(isinstance(one, ast.Subscript) and place_of(one) == place_of(node) for one in read):
-            return True
-    return False

@@ -7,10 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from msmigrate.migrate.source.convert_model import ConvertedModel, write_source
 from msmigrate.migrate.source.rewrite.context import Problem
-from msmigrate.migrate.source.variations import Tried, Variation, now_trying, try_variations
+from msmigrate.migrate.source.variations import Tried, Undecided, Variation, _difference, now_trying, try_variations
 from msmigrate.reports.converted_model import source_lines, tried_lines
 
 MODEL = '''
@@ -320,3 +321,18 @@ def test_many_problems_of_a_function_share_a_line() -> None:
         "1 thing left out, or assumed to be as in the run:",
         "  net.py:20: what b does was not seen",
     ]
+
+
+def test_a_difference_is_not_hidden_by_the_rounding_of_torch_itself() -> None:
+    """A model that computes otherwise in float64 would be the same as anything."""
+    exact = np.linspace(-1.0, 1.0, 9)
+    plain = (exact + 0.1).astype(np.float32)
+
+    def compared(ours: np.ndarray) -> str:
+        torch = {"plain/eval/0": plain, "exact/eval/0": exact}
+        return _difference(torch, {"eval/0": ours.astype(np.float32)}, random=())
+
+    assert compared(plain) == ""
+    with pytest.raises(Undecided, match=r"^evaluation: torch's own float32 is 0\.1 of the largest value off float64$"):
+        compared(plain + 0.05)
+    assert compared(exact + 20).startswith("evaluation: differs by 20 of")

@@ -410,3 +410,23 @@ def packed():
 def packed_in_one_direction():
     torch.manual_seed(0)
     return PackedNet(first=False, both=False), (torch.randint(1, 11, (2, 5)), torch.tensor([5, 2]))
+
+
+class Mapped(nn.Module):
+    """Splits heads by functions that read what is around them."""
+
+    def __init__(self):
+        super().__init__()
+        self.project, self.heads = nn.Linear(4, 12), 2
+
+    def forward(self, x):
+        heads, parts = self.heads, self.project(x).chunk(3, dim=-1)
+        q, k, v = map(lambda part: part.reshape(*part.shape[:2], heads, -1).transpose(1, 2), parts)
+        first, second = map(lambda one, other: one * other + heads, (q, k), (k, v))
+        sums = list(map(lambda one: one.sum() / heads, [first, second]))
+        most = torch.stack([*map(lambda one: one.mean() * heads, (q, v))]).sum()
+        return (q @ k.transpose(-1, -2)) @ v + sums[0] * most + sums[1]
+
+
+def mapped():
+    return Mapped(), (torch.randn(2, 3, 4),)

@@ -35,6 +35,7 @@ NAMES = (
         "changing",
         "other_names",
         "given_parts",
+        *("stepped", "inserted", "listed", "viewed", "mapped"),
     ),
 )
 

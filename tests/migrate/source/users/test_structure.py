@@ -114,7 +114,10 @@ def test_a_package_of_several_files(users: Users) -> None:
     found.holds("swish(self.norm(self.conv(x)))", "self.act = SELU()")
     found.holds("import math\n", "ops.relu(scaled(x, 1 / math.sqrt(2)))")  # imported in forward
     found.holds("'block': Block}")  # which another file has entered there
-    found.lacks("import torch", "layers.", "helpers", "conv3", "nn.ReLU", "nn.SELU", "ACTIVATIONS")
+    found.lacks(
+        "import torch", "layers.", "import helpers", "helpers.conv", "conv3", "nn.ReLU", "nn.SELU", "ACTIVATIONS"
+    )
+    found.holds("# helpers.py:\n# Helper functions.\n\n# norms.py:\n# Norms.\n")
 
 
 @pytest.mark.full

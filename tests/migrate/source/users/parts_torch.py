@@ -1,0 +1,173 @@
+"""Parts of tensors that are read and written, lists of modules from whatever gives them, and graphs of nodes."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import torch
+from torch import nn
+
+
+class Stepped(nn.Module):
+    """Reads and writes every second place, of three axes, of four and of five."""
+
+    def __init__(self):
+        super().__init__()
+        self.mix = nn.Linear(4, 4)
+
+    def forward(self, x):
+        y, step = self.mix(x), 3
+        y[:, step - 1 :: step] -= 0.5
+        y[..., ::2] *= 2
+        rows = y.reshape(2, 3, 2, 4).clone()
+        rows[:, ::2].mul_(3.0)
+        rows[:, 1::2].copy_(rows[:, :1] + 2)
+        deep = rows.reshape(1, 2, 3, 2, 4).clone()
+        deep[:, :, ::2] /= 1.5
+        deep[:, :, 1::2, 0].fill_(0.25)
+        return torch.cat([deep[:, :, ::2], deep[:, :, 1:]], 2).sum((0, 2)), y[:, ::2] + y[:, 1::2], rows[::2]
+
+
+def stepped():
+    return Stepped(), (torch.randn(2, 6, 4),)
+
+
+class Inserted(nn.Module):
+    """Puts something in before each place, the first of which has nothing before it; more places than are told apart."""
+
+    def __init__(self):
+        super().__init__()
+        self.mix = nn.Linear(4, 4)
+        self.at = np.array([0, 2, 1, 4, 3, 5])
+
+    def forward(self, x):
+        y = self.mix(x)
+        for place in self.at:
+            y = torch.cat([y[:, :place], y[:, :1] * 0.5, y[:, place:]], 1)
+        total = y.sum((0, 2))
+        for count in range(7):
+            total = torch.cat([total[:count], total[count:] * 1.5])
+        return y, total
+
+
+def inserted():
+    return Inserted(), (torch.randn(2, 3, 4),)
+
+
+def layers(count: int):
+    yield from (nn.Linear(4, 4) for _ in range(count))
+
+
+class Listed(nn.Module):
+    """Lists of modules from tuples, generators, views and other lists."""
+
+    def __init__(self, last=(nn.Tanh(), nn.Sigmoid())):
+        super().__init__()
+        self.pair = nn.ModuleList((nn.Linear(4, 4), nn.ReLU()))
+        made = tuple(nn.Linear(4, 4) for _ in range(2))
+        self.made = nn.ModuleList(made)
+        self.named = nn.ModuleList(modules=layers(2))
+        self.viewed = nn.ModuleList({"a": nn.Linear(4, 4)}.values())
+        self.grown = nn.ModuleList()
+        self.grown.extend((nn.Linear(4, 4),))
+        self.grown.extend(nn.Linear(4, 4) for _ in range(2))
+        self.last = nn.ModuleList(last)
+
+    def forward(self, x):
+        for part in (self.pair, self.made, self.named, self.viewed, self.grown, self.last):
+            for layer in part:
+                x = layer(x)
+        return x
+
+
+def listed():
+    return Listed(), (torch.randn(3, 4),)
+
+
+class OverNodes(nn.Module):
+    """Mixes what nodes have with what their neighbours have."""
+
+    def __init__(self, nodes=4):
+        super().__init__()
+        graph = nx.Graph()
+        graph.add_edges_from((node, node + 1) for node in range(nodes - 1))
+        graph = nx.convert_node_labels_to_integers(graph)
+        self.register_buffer("near", torch.tensor(nx.to_numpy_array(graph), dtype=torch.float32))
+        self.mix = nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.mix(self.near @ x)
+
+
+def over_nodes():
+    return OverNodes(), (torch.randn(2, 4, 3),)
+
+
+class Viewed(nn.Module):
+    """Writes into what shows another tensor's values, where it runs and where it does not."""
+
+    def __init__(self, rare=False):
+        super().__init__()
+        self.mix, self.rare = nn.Linear(4, 4), rare
+        self.register_buffer("seen", torch.zeros(2, 4))
+
+    def forward(self, x):
+        y = self.mix(x)
+        y.view(-1).mul_(2.0)
+        y[0].unsqueeze(0).add_(1.0)
+        turned = y.transpose(0, 1)
+        turned[0] = 0.5
+        flat = y.view(12)
+        y += 0.25
+        self.seen.view(-1)[:2] += 1.0
+        own = y.reshape(3, 4)
+        own = own * 2.0
+        if self.rare:
+            wide = y.view(2, 6)
+            wide.div_(3.0)
+            y = self.doubled(y)
+        return y, flat * 3.0, own.view(y.shape), x + self.seen.sum()
+
+    def doubled(self, y):
+        y = y.clone()
+        y.t().mul_(2.0)
+        return y
+
+
+def viewed():
+    return Viewed(), (torch.randn(3, 4),)
+
+
+def rarely_viewed():
+    return Viewed(rare=True), (torch.randn(3, 4),)
+
+
+class Unclear(nn.Module):
+    """Writes into what may be another tensor, and reads that afterwards."""
+
+    def __init__(self, rare=False):
+        super().__init__()
+        self.mix, self.same, self.rare = nn.Linear(4, 4), nn.Identity(), rare
+
+    def forward(self, x):
+        y = self.mix(x)
+        diagonal = torch.diagonal(y)
+        diagonal.zero_()
+        self.named(y).mul_(2.0)
+        kept = self.same(y)
+        kept *= 3.0
+        plain = y.float()
+        plain[:, 0] = 1.0
+        return self.rarely(y) if self.rare else y
+
+    def named(self, y):
+        return y
+
+    def rarely(self, y):
+        first = y[:, 0]
+        first += 1.0
+        return y
+
+
+def unclear():
+    return Unclear(), (torch.randn(4, 4),)

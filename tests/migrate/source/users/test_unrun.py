@@ -1,0 +1,41 @@
+"""Code that did not run is read, and what it does is what it would do in torch."""
+
+from __future__ import annotations
+
+from written import Written
+
+Users = dict[str, Written]
+
+
+def test_methods_that_count_and_freeze_are_read(users: Users) -> None:
+    found = users["asked"]
+    found.agrees()
+    found.holds(
+        "sum((p.size for p in parameters(self) if p.requires_grad))", "for name, p in named_parameters(self.mix)"
+    )
+    found.holds("device = 'cpu'", "where = 'cpu'")  # MindSpore has no device of torch's
+    assert not found.source.not_run
+
+
+def test_layers_of_other_settings_are_those_that_would_have_run(users: Users) -> None:
+    users["asked_normed"].agrees()
+    unrun, ran = (users[name] for name in ("asked", "asked_normed"))
+    for found in (unrun, ran):
+        found.holds("layer = weight_norm(layer)", "layer.weight", "self.layers.append(layer)")
+    ran.holds("ops.masked_fill(x, x > 0.5, -3.4028234663852886e+38)")
+    unrun.holds("ops.masked_fill(x, x > 0.5, -largest(x.dtype))")  # of whichever dtype it is
+
+
+def test_what_a_method_gives_is_known_where_it_ran(users: Users) -> None:
+    for name in ("predicts", "predicts_centred"):
+        users[name].agrees()
+        users[name].holds(
+            "y = y - ops.mean(self.encoder.encode(x), axis=0, keep_dims=True)", "ops.argmax(found, dim=-1)"
+        )
+        assert not users[name].source.not_run
+
+
+def test_what_stands_above_the_imports_is_kept(users: Users) -> None:
+    """Who wrote a file, and under which licence."""
+    assert "# Somebody wrote this, and anybody may use it.\n\nfrom __future__" in users["asked"].source.text
+    assert 'Code that did not run, and is read.\n"""\n' in users["asked"].source.text

@@ -1,13 +1,17 @@
-"""Methods that an object replaces on itself: `self.forward = self.forward_split`.
+"""Methods that an object replaces on itself, `self.forward = self.forward_split`, and settings of finished layers.
 
 A Cell looks up its construct as Python looks up every attribute, on itself first, in both modes and inside of other
 Cells; so an assignment to `forward` becomes one to construct, under the same conditions. Other methods need no change:
 `self.act = self.fast_act` is the same in MindSpore. A module under the name of one of a Cell's own methods is refused.
+
+torch's layers look at `self.eps` or `self.p` whenever they run; MindSpore's do not, so that an assignment to these is
+a call that changes the layer, or refused.
 """
 
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,7 +22,8 @@ from .context import UNSEEN, Context, Program, Stage, Unwritable, handles, row_o
 
 FORWARD, CONSTRUCT = "forward", "construct"
 MODULE = "torch.nn.Module"
-OF_CELLS = {*TABLES["cell_methods"]}
+CHANGE = "msmigrate.nn.change_layer"
+OF_CELLS, OF_NO_USE = {*TABLES["cell_methods"]}, {*TABLES["settings_of_no_use"]}
 CLASS_WITHOUT = """
 def construct(self, *args, **kwargs):
     raise NotImplementedError('no method was put in the place of construct')
@@ -52,12 +57,62 @@ def under_a_methods_name(node: ast.Assign | ast.AnnAssign, context: Context) -> 
             raise Unwritable(f"{ast.unparse(target)}: a Cell has a method of this name, give the module another one")
 
 
+@handles(syntax=[ast.Assign, ast.AugAssign], stage=Stage.IN_PLACE)
+def setting_of_layer(node: ast.Assign | ast.AugAssign, context: Context) -> list[ast.stmt] | None:
+    """`change_layer(norm, eps=0.001)` for `norm.eps = 0.001`; None for any other statement."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    stored = [
+        n for one in targets for n in ast.walk(one) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)
+    ]
+    settings = [one for one in stored if _is_setting(one.value, one.attr, context)]
+    if not settings:
+        return None
+    if settings != targets:
+        raise Unwritable(f"{ast.unparse(node)}: assign to {ast.unparse(settings[0])} in a statement of its own")
+    value = node.value
+    if isinstance(node, ast.AugAssign):
+        before = copy.deepcopy(settings[0])
+        before.ctx = ast.Load()
+        value = ast.BinOp(before, node.op, value)
+    return [ast.Expr(_changed(settings[0].value, settings[0].attr, value, context))]
+
+
+def _changed(layer: ast.expr, setting: str, value: ast.expr, context: Context) -> ast.Call:
+    word = ast.keyword(setting, context.visit(value))
+    return ast.Call(context.name(CHANGE), [context.visit(layer)], [word])
+
+
+def _is_setting(owner: ast.expr, name: str, context: Context) -> bool:
+    """Whether a layer of torch's, or what may be one, computes with an attribute, and MindSpore's can be changed.
+
+    Raises Unwritable where that keeps it as it was made.
+    """
+    own = isinstance(owner, ast.Name) and owner.id == "self"
+    changes, rows = TABLES["changed_settings"].get(name, ()), []
+    for cls in _classes(owner, context):
+        row = context.program.torch_base(cls)
+        if row is not None and not method_of(cls, FORWARD, context.program):
+            rows.append(row)
+    for row in rows:
+        takes = any(one.torch == name and bool(one.to or one.only or one.refuse) for one in row.arguments)
+        its_own = (row.mindspore or "").startswith("mindspore.")
+        if takes and its_own and row.torch not in changes and name not in OF_NO_USE:
+            layer = row.torch.rpartition(".")[2]
+            raise Unwritable(f"MindSpore's {layer} keeps its {name} as it was made: make it with that")
+    unknown = not own and (not kinds_of(owner) or not {UNSEEN, ModuleKind(MODULE)}.isdisjoint(kinds_of(owner)))
+    return any(row.torch in changes for row in rows) or (unknown and bool(changes))
+
+
 @handles("builtins.setattr")
-def by_name(call: ast.Call, context: Context) -> None:
-    """Refuse `setattr(self, "forward", …)` of a module."""
+def by_name(call: ast.Call, context: Context) -> ast.expr | None:
+    """`change_layer(norm, eps=0.001)` for `setattr(norm, "eps", 0.001)`; refuses `setattr(self, "forward", …)` of a
+    module; None for any other call."""
     match call.args:
         case [owner, ast.Constant("forward"), _] if _may_be_module(owner, context):
             raise Unwritable(f"{ast.unparse(call)}: write {ast.unparse(owner)}.forward = …")
+        case [owner, ast.Constant(str() as setting), value] if _is_setting(owner, setting, context):
+            return _changed(owner, setting, value, context)
+    return None
 
 
 @handles(syntax=[ast.Attribute])
@@ -193,6 +248,14 @@ def methods_of_modules(method: str, program: Program) -> list[str]:
 def of_torch(method: str) -> bool:
     """Whether torch's modules or tensors have a method of this name."""
     return method in MODULE_METHODS or row_of(f"torch.Tensor.{method}") is not None
+
+
+def method_of(cls: str, method: str, program: Program) -> str:
+    """The full name of a method that a class of the program has, by itself or from a base; empty where it has none."""
+    for base in program.facts.bases(cls):
+        if f"{base}.{method}" in program.functions or defines(base, method, program):
+            return f"{base}.{method}"
+    return ""
 
 
 def defines(cls: str, method: str, program: Program) -> bool:

@@ -281,7 +281,7 @@ class Reader:
         elif isinstance(target, (ast.Tuple, ast.List)):
             for item in target.elts:
                 self.stored(item, self.items(kinds))
-        elif isinstance(target, ast.Attribute) and not isinstance(target.value, ast.Name):
+        elif isinstance(target, ast.Attribute) and getattr(target.value, "id", "") not in ("self", "cls"):
             self.expression(target.value)
         elif isinstance(target, ast.Subscript):
             owner = self.expression(target.value)
@@ -547,11 +547,9 @@ class Reader:
                 functions = [kind.name for kind in kinds if isinstance(kind, CallableKind)]
                 set_kinds(function, kinds)
                 return [*map(self._known, functions)], [g for name in functions for g in self._given(name)]
+            if own := methods.method_of(self.context.owner, function.attr, self.program):
+                return [own], [UNSEEN]
             for base in self.program.facts.bases(self.context.owner):
-                if f"{base}.{function.attr}" in self.program.functions or methods.defines(
-                    base, function.attr, self.program
-                ):
-                    return [f"{base}.{function.attr}"], [UNSEEN]
                 if base.startswith("torch.nn.Module"):
                     if methods.assigns(self.context.owner, function.attr, self.program):
                         return methods.handed_function(function.attr, self.context)
@@ -570,6 +568,9 @@ class Reader:
                 case ModuleKind() if function.attr in ("to", "cpu", "cuda"):
                     names.append(self._known(f"torch.nn.Module.{function.attr}"))
                     gives.append(kind)
+                case ModuleKind(cls) if own := methods.method_of(cls, function.attr, self.program):
+                    names.append(own)
+                    gives.append(UNSEEN)
                 case ModuleKind(cls) if cls in self.program.translated:
                     inner = self.program.attributes(cls).get(function.attr, [])
                     if not inner or not all(isinstance(one, ModuleKind) for one in inner):

@@ -356,3 +356,79 @@ def choosing():
 
 def chosen_wide():
     return Choosing(wide=True), (torch.randn(3, 4, 4),)
+
+
+class Tuned(nn.Module):
+    """Its layers get other settings once they are made, as detectors give them to all of their norms."""
+
+    def __init__(self, slope: float = 0.3, rate: float = 0.0) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3)
+        self.norms = nn.ModuleList([nn.BatchNorm2d(4), nn.GroupNorm(2, 4), nn.LayerNorm(4)])
+        self.cube, self.row = nn.BatchNorm3d(4), nn.BatchNorm1d(4)
+        self.act = nn.LeakyReLU(0.1)
+        self.drop, self.drops = nn.Dropout(0.5), nn.Dropout2d(0.5)
+        for m in self.modules():
+            if isinstance(m, (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)):
+                m.eps = 0.5
+                m.momentum = 0.3
+            elif isinstance(m, (nn.GroupNorm, nn.LayerNorm)):
+                m.eps += 0.25
+            elif isinstance(m, nn.LeakyReLU):
+                m.inplace = True
+                m.negative_slope = slope
+            elif isinstance(m, (nn.Dropout, nn.Dropout2d)):
+                setattr(m, "p", rate)  # noqa: B010  # as users write it
+        self.eps = 0.1
+
+    def slower(self, rate: float) -> None:
+        self.drop.p = rate
+        for name, child in self.named_children():
+            if isinstance(child, nn.Dropout2d):
+                child.p = rate
+
+    def wider(self, stride: int) -> None:
+        self.conv.stride = (stride, stride)
+
+    def known(self) -> int:
+        return sum(p.numel() for p in self.parameters())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.conv(x)
+        for norm in self.norms:
+            x = self.act(norm(x))
+        x = self.cube(x[:, :, None])[:, :, 0] * self.eps
+        return self.drop(self.drops(x)) + self.row(x.flatten(2)).view_as(x)
+
+
+class Tuning(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = Tuned()
+
+    def slower(self, rate: float) -> None:
+        self.net.slower(rate)
+
+    def known(self) -> int:
+        return self.net.known()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.net(x)
+
+
+def tuned():
+    return Tuning(), (torch.randn(3, 3, 6, 6),)
+
+
+class Widened(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3, padding=1, stride=2)
+        self.conv.stride = (1, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.conv(x)
+
+
+def widened():
+    return Widened(), (torch.randn(3, 3, 6, 6),)

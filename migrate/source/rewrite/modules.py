@@ -22,6 +22,7 @@ from ..observe.observations import (
 )
 from ..source_files import comment, literal, short
 from .context import UNSEEN, Context, Problem, Stage, Unwritable, handles, row_of
+from .replaced_methods import beside_property
 from .row_calls import is_super
 
 PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
@@ -529,6 +530,8 @@ def _name_of_each(owner: ast.expr, names: set[str], attribute: str, context: Con
 
 def _name_in_mindspore(kind: Kind, attribute: str, context: Context) -> str:
     """The name in MindSpore of a tensor, or of a number, that a module of this kind has."""
+    if attribute in TABLES["cell_properties"] and (name := beside_property(kind, attribute, context)):
+        return name
     if not isinstance(kind, ModuleKind):
         return attribute
     row, held = context.program.torch_base(kind.cls), TABLES["held_by_modules"].get(attribute)

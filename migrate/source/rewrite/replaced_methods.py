@@ -23,6 +23,7 @@ from .context import UNSEEN, Context, Program, Stage, Unwritable, handles, row_o
 FORWARD, CONSTRUCT = "forward", "construct"
 MODULE = "torch.nn.Module"
 CHANGE = "msmigrate.nn.change_layer"
+OF_CELL_ITSELF = {*TABLES["cell_properties"]}
 OF_CELLS, OF_NO_USE = {*TABLES["cell_methods"]}, {*TABLES["settings_of_no_use"]}
 CLASS_WITHOUT = """
 def construct(self, *args, **kwargs):
@@ -110,6 +111,10 @@ def by_name(call: ast.Call, context: Context) -> ast.expr | None:
     match call.args:
         case [owner, ast.Constant("forward"), _] if _may_be_module(owner, context):
             raise Unwritable(f"{ast.unparse(call)}: write {ast.unparse(owner)}.forward = …")
+        case [owner, ast.Constant(str() as setting), _] if any(
+            beside_property(kind, setting, context) for kind in kinds_of(owner) if setting in OF_CELL_ITSELF
+        ):
+            raise Unwritable(f"{ast.unparse(call)}: write {ast.unparse(owner)}.{setting} = …")
         case [owner, ast.Constant(str() as setting), value] if _is_setting(owner, setting, context):
             return _changed(owner, setting, value, context)
     return None
@@ -146,12 +151,18 @@ def lacks_forward(qualified: str, body: list[ast.stmt], program: Program) -> boo
     return puts and not any(_has(name, FORWARD, program) for name in bases) and not _is_layer(bases)
 
 
-def as_construct(statement: ast.stmt) -> ast.stmt:
-    """A class's `forward = run`, or `run = forward`, of its methods, with the name that MindSpore has for it."""
+def as_construct(statement: ast.stmt, of_module: bool) -> ast.stmt:
+    """A class's `forward = run`, or `run = forward`, of its methods, with the name that MindSpore has for it.
+
+    of_module: also `phase = "train"`, where a Cell has a property of that name.
+    """
     if isinstance(statement, ast.Assign):
         for node in (*statement.targets, statement.value):
             if isinstance(node, ast.Name) and node.id == FORWARD:
                 node.id = CONSTRUCT
+        for node in statement.targets if of_module else ():
+            if isinstance(node, ast.Name) and node.id in OF_CELL_ITSELF:
+                node.id = f"{node.id}_"
     return statement
 
 
@@ -201,6 +212,26 @@ def _was_method(node: ast.expr, context: Context) -> bool:
     kinds = kinds_of(node)
     names = [kind.name for kind in kinds if isinstance(kind, CallableKind) and kind.what == "function"]
     return bool(kinds) and len(names) == len(kinds) and all(name in context.program.functions for name in names)
+
+
+def beside_property(kind: Kind, attribute: str, context: Context) -> str:
+    """Another name for an attribute that a class of the program gives itself, where a Cell has a property of that name.
+
+    Empty for any other attribute. Raises Unwritable for what may be one.
+    """
+    program = context.program
+    classes = [kind.cls] if isinstance(kind, ModuleKind) else [*program.translated] if kind == UNSEEN else []
+    bodies = [(cls, found[1].body) for cls in classes if (found := program.class_of(cls)) is not None]
+    own = any(assigns(cls, attribute, program) or attribute in map(_assigned, body) for cls, body in bodies)
+    if own and kind == UNSEEN:
+        raise Unwritable(f"whether {attribute} is that of a module was not seen, and a Cell has one of its own")
+    return f"{attribute}_" if own else ""
+
+
+def _assigned(statement: ast.stmt) -> str:
+    """The name of a class's plain attribute; empty for any other statement."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else ""
 
 
 def assigns(owner: str, attribute: str, program: Program) -> bool:

@@ -281,7 +281,7 @@ class Reader:
         elif isinstance(target, (ast.Tuple, ast.List)):
             for item in target.elts:
                 self.stored(item, self.items(kinds))
-        elif isinstance(target, ast.Attribute) and getattr(target.value, "id", "") not in ("self", "cls"):
+        elif isinstance(target, ast.Attribute):
             self.expression(target.value)
         elif isinstance(target, ast.Subscript):
             owner = self.expression(target.value)

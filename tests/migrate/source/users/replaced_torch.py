@@ -432,3 +432,44 @@ class Widened(nn.Module):
 
 def widened():
     return Widened(), (torch.randn(3, 3, 6, 6),)
+
+
+class Phased(nn.Module):
+    """It calls settings of its own as a Cell calls what it sets itself: the phase of a Cell is "predict" in evaluation."""
+
+    cell_type = "gated"
+
+    def __init__(self, phase: str = "train") -> None:
+        super().__init__()
+        self.phase = phase
+        self.fc = nn.Linear(4, 4)
+
+    def switch(self, phase: str, cell_type: str) -> None:
+        self.phase, self.cell_type = phase, cell_type
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.fc(x) * 3
+        if getattr(self, "phase", "") == "train" and self.cell_type == "gated":
+            return x
+        return x.softmax(-1)
+
+
+class Phases(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Phased()
+
+    def switch(self, phase: str) -> None:
+        self.inner.phase = phase
+        self.inner.switch(phase, "plain")
+
+    def switch_all(self, phase: str) -> None:
+        for m in self.modules():
+            m.phase = phase
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(x) if self.inner.phase == "train" else x
+
+
+def phased():
+    return Phases(), (torch.randn(3, 4),)

@@ -107,3 +107,13 @@ def test_what_an_inner_model_only_has_is_called(users: Users) -> None:
 def test_a_setting_that_mindspores_layer_keeps_is_a_problem(users: Users) -> None:
     said = [problem.text for problem in users["widened"].source.problems]
     assert said == ["MindSpore's Conv2d keeps its stride as it was made: make it with that"]
+
+
+def test_a_setting_under_the_name_of_a_cells_property_has_another_name(users: Users) -> None:
+    """`self.phase` was "predict" in evaluation, whatever the model had said: set_train makes it so."""
+    found = users["phased"]
+    found.agrees()
+    found.holds('cell_type_ = "gated"' if '"gated"' in found.source.text else "cell_type_ = 'gated'")
+    found.holds("self.phase_ = phase", "self.phase_, self.cell_type_ = (phase, cell_type)", "self.inner.phase_ = phase")
+    said = [problem.text for problem in found.source.not_run]
+    assert said == ["whether phase is that of a module was not seen, and a Cell has one of its own"]

@@ -289,6 +289,14 @@ def method_of(cls: str, method: str, program: Program) -> str:
     return ""
 
 
+def of_class(cls: str, attribute: str, program: Program) -> list[Kind]:
+    """The kind of an attribute that a class of the program has itself, as `expansion = 4`, by its value there."""
+    found = program.class_of(cls)
+    given = [one for one in (found[1].body if found is not None else []) if _assigned(one) == attribute]
+    values = [literal(one.value) for one in given if isinstance(one, ast.Assign)]
+    return [of_constant(values[-1][1])] if values and values[-1][0] else []
+
+
 def defines(cls: str, method: str, program: Program) -> bool:
     """Whether a class of the program has a method itself."""
     own = program.class_of(cls)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+import warnings
+
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
+
+log = logging.getLogger(__name__)
 
 
 class Split(nn.Module):
@@ -473,3 +478,47 @@ class Phases(nn.Module):
 
 def phased():
     return Phases(), (torch.randn(3, 4),)
+
+
+class Plain(nn.Module):
+    growth = 1
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.fc = nn.Linear(width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.fc(x)
+
+
+class Reporting(nn.Module):
+    """What did not run says so to a logger, and asks a class that it is given for a number."""
+
+    def __init__(self, width: int = 4, block: type[nn.Module] = Plain, rate: float = 0.2) -> None:
+        super().__init__()
+        self.down = None
+        if width != 4:
+            log.warning("%d wide", width)
+            self.down = nn.Sequential(nn.Linear(4, width * block.growth), nn.Dropout(1 - rate * 5 / width))
+        if width < 1:
+            said = f"{width} is no width"
+            log.error(said)
+            raise ValueError(said)
+        self.block = block(width)
+
+    def begin(self) -> None:
+        log.info("anew")
+        for m in self.modules():
+            if isinstance(m, nn.Linear):
+                nn.init.constant_(m.weight, 0.5)
+                logging.info("done")
+                warnings.warn("done", stacklevel=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.down is not None:
+            x = self.down(x)
+        return self.block(x)
+
+
+def reporting():
+    return Reporting(), (torch.randn(3, 4),)

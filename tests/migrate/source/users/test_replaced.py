@@ -117,3 +117,12 @@ def test_a_setting_under_the_name_of_a_cells_property_has_another_name(users: Us
     found.holds("self.phase_ = phase", "self.phase_, self.cell_type_ = (phase, cell_type)", "self.inner.phase_ = phase")
     said = [problem.text for problem in found.source.not_run]
     assert said == ["whether phase is that of a module was not seen, and a Cell has one of its own"]
+
+
+def test_what_did_not_run_may_log_and_ask_a_given_class(users: Users) -> None:
+    """It raised as a whole: a logger had not been seen, nor `block.growth` of the class in an argument."""
+    found = users["reporting"]
+    found.agrees()
+    assert not found.source.not_run, found.source.not_run
+    found.holds("log = logging.getLogger(__name__)", "growth = 1", "logging.info('done')", "raise ValueError(said)")
+    found.holds("nn.Dense(4, width * block.growth), nn.Dropout(p=1 - rate * 5 / width)", "log.error(said)")

@@ -515,6 +515,8 @@ def common_call(node: ast.Call, rows: Mapping[str, Row | None], context: Context
             copied.keywords = [word for word in copied.keywords if word.arg != "inplace"]
         function = context.visit(copied.func)
         if row is None:
+            if any(other is not None and one not in lenient for one, other in rows.items()):  # these raise with more
+                copied.keywords = [word for word in copied.keywords if word.arg or entries_of(word.value) != {}]
             calls.append(kept_call(copied, rows, context))
         else:
             arguments = arguments_of(row, copied, context)

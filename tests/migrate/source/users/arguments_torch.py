@@ -514,3 +514,35 @@ class Momenta(nn.Module):
 
 def momenta():
     return Momenta(), (torch.randn(4, 3, 4, 4),)
+
+
+class Slope(nn.Module):
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.clamp(-1, 2) * 0.5
+
+
+def activation(cls: type[nn.Module], inplace: bool | None = None, **kwargs: float) -> nn.Module:
+    if inplace is None:
+        return cls(**kwargs)
+    return cls(inplace=inplace, **kwargs)
+
+
+class Activations(nn.Module):
+    """Activations of torch's and of this file out of one function, which hands on what it is given: nothing here."""
+
+    def __init__(self, first: type[nn.Module] = nn.ReLU6, second: type[nn.Module] = Slope) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.first, self.second = activation(first), activation(second)
+        self.third, self.fourth = activation(first, inplace=False), activation(second, inplace=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.fc(x)
+        return self.fourth(self.third(x + 1)) + self.first(x * 3) * self.second(x)
+
+
+def activations():
+    return Activations(), (torch.randn(3, 4),)

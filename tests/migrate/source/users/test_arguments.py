@@ -164,3 +164,10 @@ def test_a_computed_number_crosses_whichever_it_is(users: Users) -> None:
     found.holds("nn.BatchNorm2d(3, momentum=1 - WEIGHT)", "nn.BatchNorm2d(3, momentum=1 - momentum)")
     found.holds("momentum=1 - 1 / (place + 2)", "momentum=1 - momentum / 2", "scale_factor=float(2 ** level)")
     found.lacks("NotImplementedError")
+
+
+def test_classes_of_torch_and_of_the_model_out_of_one_function(users: Users) -> None:
+    """torch's raised where **kwargs held anything, the model's got it: the call was not one for both."""
+    found = users["activations"]
+    found.agrees()
+    found.holds("was empty", "return cls()")

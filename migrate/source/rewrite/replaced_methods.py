@@ -358,7 +358,8 @@ def note_given(name: str, call: ast.Call, read: Callable[[ast.expr], list[Kind]]
     program.given[name] = merged = dict(known or {})
     for key, kinds in given.items():
         merged[key] = list(dict.fromkeys([*merged.get(key, ()), *kinds]))
-    if name in program.definitions and merged != known:
+    from_source = name in program.unread or any(order[0] == name for order in program.facts.orders)
+    if name in program.definitions and merged != known and from_source:  # an Enum stays
         del program.definitions[name]
         file = program.all_files[module]
         found = (n for n in ast.walk(program.tree(file)) if isinstance(n, (ast.ClassDef, ast.FunctionDef)))

@@ -221,11 +221,18 @@ def beside_property(kind: Kind, attribute: str, context: Context) -> str:
     """
     program = context.program
     classes = [kind.cls] if isinstance(kind, ModuleKind) else [*program.translated] if kind == UNSEEN else []
-    bodies = [(cls, found[1].body) for cls in classes if (found := program.class_of(cls)) is not None]
-    own = any(assigns(cls, attribute, program) or attribute in map(_assigned, body) for cls, body in bodies)
+    bodies = [found[1] for cls in classes for base in program.facts.bases(cls) if (found := program.class_of(base))]
+    own = any(_gives_itself(body, attribute) for body in bodies)
     if own and kind == UNSEEN:
         raise Unwritable(f"whether {attribute} is that of a module was not seen, and a Cell has one of its own")
     return f"{attribute}_" if own else ""
+
+
+def _gives_itself(cls: ast.ClassDef, attribute: str) -> bool:
+    """Whether a class has an attribute itself, or a method of it assigns that of `self`."""
+    stored = (n for n in ast.walk(cls) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store))
+    by_method = any(n.attr == attribute and ast.unparse(n.value) == "self" for n in stored)
+    return by_method or attribute in map(_assigned, cls.body)
 
 
 def _assigned(statement: ast.stmt) -> str:

@@ -303,7 +303,7 @@ def _value(row: Row, argument: Argument, value: Any, given: Mapping[str, Observe
     try:
         found = table.cross(row, argument, values)
         for key in values.names - {argument.torch}:
-            if not isinstance(others[key], ast.AST):  # whether there is one is the same for every value
+            if not isinstance(others.get(key), ast.AST):  # whether there is one is the same for every value
                 by_value(given, key)
         return found
     except Unsupported as error:

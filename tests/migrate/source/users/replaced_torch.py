@@ -473,6 +473,11 @@ class Phases(nn.Module):
         for m in self.modules():
             m.phase = phase
 
+    def freeze(self, named: str) -> None:
+        for name, one in self.named_parameters():
+            if named in name:
+                one.requires_grad = False
+
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.inner(x) if self.inner.phase == "train" else x
 

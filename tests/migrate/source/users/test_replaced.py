@@ -115,6 +115,7 @@ def test_a_setting_under_the_name_of_a_cells_property_has_another_name(users: Us
     found.agrees()
     found.holds('cell_type_ = "gated"' if '"gated"' in found.source.text else "cell_type_ = 'gated'")
     found.holds("self.phase_ = phase", "self.phase_, self.cell_type_ = (phase, cell_type)", "self.inner.phase_ = phase")
+    found.holds("one.requires_grad = False")
     said = [problem.text for problem in found.source.not_run]
     assert said == ["whether phase is that of a module was not seen, and a Cell has one of its own"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import warnings
-from enum import Enum
 
 import torch
 from torch import nn
@@ -528,30 +527,3 @@ class Reporting(nn.Module):
 
 def reporting():
     return Reporting(), (torch.randn(3, 4),)
-
-
-class Layout(str, Enum):
-    FIRST = "first"
-    LAST = "last"
-
-
-class Laid(nn.Module):
-    """Members of an enumeration by their names, and in what did not run by calls of it."""
-
-    layout: Layout
-
-    def __init__(self, layout: str | None = None, other: str = "") -> None:
-        super().__init__()
-        self.fc = nn.Linear(4, 4)
-        self.layout = Layout.FIRST
-        if layout is not None:
-            self.layout = Layout(layout)
-        if other:
-            self.layout = Layout(other or "last")
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.fc(x) if self.layout == Layout.FIRST else x
-
-
-def laid():
-    return Laid(), (torch.randn(3, 4),)

@@ -127,11 +127,3 @@ def test_what_did_not_run_may_log_and_ask_a_given_class(users: Users) -> None:
     assert not found.source.not_run, found.source.not_run
     found.holds("log = logging.getLogger(__name__)", "growth = 1", "logging.info('done')", "raise ValueError(said)")
     found.holds("nn.Dense(4, width * block.growth), nn.Dropout(p=1 - rate * 5 / width)", "log.error(said)")
-
-
-def test_an_enumeration_that_only_what_did_not_run_calls(users: Users) -> None:
-    """Its definition had gone, as classes of modules that such calls name are written anew: it was not whole."""
-    found = users["laid"]
-    found.agrees()
-    assert not found.source.not_run, found.source.not_run
-    found.holds("class Layout(str, Enum):", "self.layout = Layout.FIRST", "self.layout = Layout(layout)")

@@ -177,7 +177,7 @@ def change_layer(layer: Any, **settings: Any) -> None:
             if value < 1:
                 change_layer(drops, p=value)
         elif name == "p" and isinstance(layer, nn.Dropout):
-            layer.dropout = ops.Dropout(1.0 - value, drops.Seed0, drops.Seed1)
+            layer.dropout = ops.Dropout(1.0 - value, layer.dropout.Seed0, layer.dropout.Seed1)
         elif name in ("eps", "momentum") and hasattr(norm, "bn_train"):
             setattr(norm, name, value)
             norm.bn_train = ops.BatchNorm(True, norm.eps, norm.momentum, norm.format)

@@ -332,8 +332,8 @@ class FileBuilder(Program):
                 elif not INSTALLED.intersection(Path(file).parts):
                     list_method(statement, context)
             elif not is_dropped(statement):
-                made = as_construct(self._attribute(file, statement), self.derives(qualified, MODULE))
-                body += self._noted(file, statement, [made])
+                renamed = as_construct(self._attribute(file, statement), self.derives(qualified, MODULE))
+                body += self._noted(file, statement, [renamed])
         if lacks_forward(qualified, body, self):
             body.append(without_forward())
         del self.definitions[qualified]

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from msmigrate.migrate.source.library_names import TABLES
 
 SCRIPT = Path(__file__).parent / "changed_layers_mindspore.py"
 
@@ -19,7 +20,7 @@ def test_change_layer_changes_what_a_layer_computes(tmp_path: Path, mode: str) -
         [sys.executable, str(SCRIPT), mode], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout.splitlines()[-1])
+    found, own, phase = json.loads(done.stdout.splitlines()[-1])
     for axes in (1, 2, 3):
         assert found[f"{axes} momentum"] == pytest.approx(0.25)  # torch's: the weight of the new statistics
         assert found[f"{axes} eps"] == pytest.approx(0.5**0.5, rel=1e-5)
@@ -27,3 +28,4 @@ def test_change_layer_changes_what_a_layer_computes(tmp_path: Path, mode: str) -
     for layer in ("Dropout", "Dropout2d", "DropPath"):
         assert found[f"{layer} share"] == pytest.approx(0.75, abs=0.05) and found[f"{layer} scale"] == 4.0, layer
     assert "Conv2d keeps its stride as it was made" in done.stderr and found["refused"]
+    assert phase == "predict" and own == TABLES["cell_properties"]  # a model's own of these names have another one

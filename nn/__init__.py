@@ -30,6 +30,7 @@ from .containers import (
     ParameterList,
     add_cell,
     buffer,
+    change_layer,
     class_name,
     first_name,
     in_turn,

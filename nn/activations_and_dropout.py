@@ -99,6 +99,8 @@ class HardMish(nn.Cell):
 class Dropout1d(nn.Cell):
     """Zeros whole channels of (N, C, L) with probability p in training, and scales the others by 1 / (1 - p)."""
 
+    drops_by_cell = True
+
     def __init__(self, p: float = 0.5) -> None:
         super().__init__()
         self.p = p
@@ -143,6 +145,8 @@ class FeatureAlphaDropout(AlphaDropout):
 class StochasticDepth(nn.Cell):
     """In training zeros samples ('row'), or the whole batch ('batch'), with probability p, and scales the others."""
 
+    drops_by_cell = True
+
     def __init__(self, p: float, mode: str) -> None:
         super().__init__()
         self.p, self.mode = p, mode
@@ -186,6 +190,8 @@ class DropBlock2d(nn.Cell):
 
 class DropPath(nn.Cell):
     """In training zeros samples with probability drop_prob, and scales the others."""
+
+    drops_by_cell = True
 
     def __init__(self, drop_prob: float = 0.0, scale_by_keep: bool = True) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ from fnmatch import fnmatch
 from functools import partial
 from typing import Any
 
-from mindspore import Parameter, nn
+from mindspore import Parameter, nn, ops
 from mindspore.common.initializer import Constant, HeUniform, Normal, Uniform, initializer
 
 
@@ -164,6 +164,32 @@ def layer_size(layer: nn.Cell, name: str) -> Any:
         return padding_of(size, rank)
     sizes = tuple(size)[-rank:] if isinstance(size, (tuple, list)) else (size,) * rank
     return sizes[0] if pools and sizes.count(sizes[0]) == rank else sizes
+
+
+def change_layer(layer: Any, **settings: Any) -> None:
+    """`norm.eps = 0.001`: MindSpore's layers hand on to their operators what they are made with, and do not look again.
+
+    settings: by torch's names. Raises AttributeError for what MindSpore's layer keeps as it was made.
+    """
+    for name, value in settings.items():
+        norm, drops = getattr(layer, "bn2d", layer), getattr(layer, "dropout", None)  # bn2d: of a BatchNorm3d
+        if name in ("p", "drop_prob") and getattr(layer, "drops_by_cell", False):
+            if value < 1:
+                change_layer(drops, p=value)
+        elif name == "p" and isinstance(layer, nn.Dropout):
+            layer.dropout = ops.Dropout(1.0 - value, layer.dropout.Seed0, layer.dropout.Seed1)
+        elif name in ("eps", "momentum") and hasattr(norm, "bn_train"):
+            setattr(norm, name, value)
+            norm.bn_train = ops.BatchNorm(True, norm.eps, norm.momentum, norm.format)
+            norm.bn_infer = ops.BatchNorm(False, norm.eps, data_format=norm.format)
+        elif name == "eps" and isinstance(layer, nn.LayerNorm):
+            layer.epsilon = value
+            layer.layer_norm = ops.LayerNorm(layer.begin_norm_axis, layer.begin_params_axis, value)
+        elif name == "negative_slope" and isinstance(layer, nn.LeakyReLU):
+            layer.alpha = value
+        elif type(layer).__module__.startswith("mindspore.") and not isinstance(layer, nn.GroupNorm):
+            raise AttributeError(f"MindSpore's {type(layer).__name__} keeps its {name} as it was made")
+        setattr(layer, name, value)
 
 
 def is_class(value: Any, *classes: Any) -> bool:

@@ -327,12 +327,12 @@ class FileBuilder(Program):
                     adds |= context.adds
                 elif self.derives(qualified, MODULE):  # also what ran before the model did, such as from_config
                     self._needed(file, statement)
-                    found = unseen_method(statement, context, wanted=statement.name in handed)
-                    body += self._noted(file, statement, [*found])
+                    body += self._noted(file, statement, [*unseen_method(statement, context, statement.name in handed)])
                 elif not INSTALLED.intersection(Path(file).parts):
                     list_method(statement, context)
             elif not is_dropped(statement):
-                body += self._noted(file, statement, [as_construct(self._attribute(file, statement))])
+                renamed = as_construct(self._attribute(file, statement), self.derives(qualified, MODULE))
+                body += self._noted(file, statement, [renamed])
         if lacks_forward(qualified, body, self):
             body.append(without_forward())
         del self.definitions[qualified]

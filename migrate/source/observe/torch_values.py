@@ -137,26 +137,32 @@ def by_attribute(value: Any) -> bool:
     return bool(names) and all(getattr(value, name, None) is value[name] for name in names)
 
 
-def settings_of(value: Any) -> dict[str, Any] | None:
-    """The attributes of an object that only holds settings; None for one that computes, or holds anything else."""
+def settings_of(value: Any, inside: frozenset[int] = frozenset()) -> dict[str, Any] | None:
+    """The attributes of an object that only holds settings; None for one that computes, or holds anything else.
+
+    inside: the ids of what it is part of; what leads to itself, as a logger does, holds more than settings.
+    """
     if callable(value):  # reading the attributes of a partial would keep Python from flattening nested partials
         return None
     held = getattr(value, "__dict__", None)
     if not isinstance(held, dict) or isinstance(value, (torch.Tensor, types.ModuleType, Mapping)):
         return None
-    if is_torch(type(value)) or not all(map(is_setting, held.values())):
+    if is_torch(type(value)) or not all(is_setting(item, inside | {id(value)}) for item in held.values()):
         return None
     return held
 
 
-def is_setting(value: Any) -> bool:
+def is_setting(value: Any, inside: frozenset[int] = frozenset()) -> bool:
     """Whether a value can be written in a call: a number, a string, a class, a container of such, or an object of
-    settings."""
+    settings; inside: the ids of what it is part of."""
+    if id(value) in inside:
+        return False
+    deeper = inside | {id(value)}
     if isinstance(value, (list, tuple)):
-        return len(value) <= LONG and all(map(is_setting, value))
+        return len(value) <= LONG and all(is_setting(item, deeper) for item in value)
     if isinstance(value, dict):
-        return all(is_setting(item) for pair in value.items() for item in pair)
-    return isinstance(value, (*PLAIN, type, Enum)) or settings_of(value) is not None
+        return all(is_setting(item, deeper) for pair in value.items() for item in pair)
+    return isinstance(value, (*PLAIN, type, Enum)) or settings_of(value, inside) is not None
 
 
 class WithoutValues(Exception):

@@ -23,6 +23,7 @@ from ..observe.observations import (
     set_callee,
 )
 from .context import UNSEEN, Context, Problem, Stage, Unwritable, handles, row_of
+from .replaced_methods import beside_property
 from .row_calls import is_super
 
 PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
@@ -51,9 +52,7 @@ NORMS = {
     for name in ("weight_norm", "spectral_norm")
     for place in ("", f"{name}.", "parametrizations.")
 }
-NORMS |= {
-    f"torch.nn.utils.{name}.remove_{name}": "msmigrate.nn.remove_norm" for name in ("weight_norm", "spectral_norm")
-}
+NORMS |= {f"torch.nn.utils.{n}.remove_{n}": "msmigrate.nn.remove_norm" for n in ("weight_norm", "spectral_norm")}
 NORMED = ("Linear", *(f"{kind}{rank}d" for kind in ("Conv", "ConvTranspose") for rank in (1, 2, 3)))
 GROWING = {"append", "extend", "insert", "update"}
 PARAMETERS_OF = {"parameters", "named_parameters"}  # MindSpore's counterparts give buffers as well
@@ -533,8 +532,9 @@ def _name_of_each(owner: ast.expr, names: set[str], attribute: str, context: Con
 
 def _name_in_mindspore(kind: Kind, attribute: str, context: Context) -> str:
     """The name in MindSpore of a tensor, or of a number, that a module of this kind has."""
-    if not isinstance(kind, ModuleKind):
-        return attribute
+    other = beside_property(kind, attribute, context) if attribute in TABLES["cell_properties"] else ""
+    if other or not isinstance(kind, ModuleKind):
+        return other or attribute
     row, held = context.program.torch_base(kind.cls), TABLES["held_by_modules"].get(attribute)
     if row is None or held is not None:
         return held or attribute

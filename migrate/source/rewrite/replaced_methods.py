@@ -1,8 +1,11 @@
-"""Methods that an object replaces on itself: `self.forward = self.forward_split`.
+"""Methods that an object replaces on itself, `self.forward = self.forward_split`, and settings of finished layers.
 
 A Cell looks up its construct as Python looks up every attribute, on itself first, in both modes and inside of other
 Cells; so an assignment to `forward` becomes one to construct, under the same conditions. Other methods need no change:
 `self.act = self.fast_act` is the same in MindSpore. A module under the name of one of a Cell's own methods is refused.
+
+torch's layers look at `self.eps` or `self.p` whenever they run; MindSpore's do not, so that an assignment to these is
+a call that changes the layer, or refused.
 """
 
 from __future__ import annotations
@@ -34,7 +37,9 @@ from .context import UNSEEN, Context, Program, Stage, Unwritable, handles, row_o
 
 FORWARD, CONSTRUCT = "forward", "construct"
 MODULE = "torch.nn.Module"
-OF_CELLS = {*TABLES["cell_methods"]}
+CHANGE = "msmigrate.nn.change_layer"
+OF_CELL_ITSELF = {*TABLES["cell_properties"]}
+OF_CELLS, OF_NO_USE = {*TABLES["cell_methods"]}, {*TABLES["settings_of_no_use"]}
 PARAMETER = TensorKind("float32", 99, parameter=True)
 GIVEN: dict[str, Kind] = {  # what calls give in code that did not run: methods of modules, and functions by their names
     "parameters": SequenceKind("list", (PARAMETER,)),
@@ -74,12 +79,66 @@ def under_a_methods_name(node: ast.Assign | ast.AnnAssign, context: Context) -> 
             raise Unwritable(f"{ast.unparse(target)}: a Cell has a method of this name, give the module another one")
 
 
+@handles(syntax=[ast.Assign, ast.AugAssign], stage=Stage.IN_PLACE)
+def setting_of_layer(node: ast.Assign | ast.AugAssign, context: Context) -> list[ast.stmt] | None:
+    """`change_layer(norm, eps=0.001)` for `norm.eps = 0.001`; None for any other statement."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    stored = [
+        n for one in targets for n in ast.walk(one) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)
+    ]
+    settings = [one for one in stored if _is_setting(one.value, one.attr, context)]
+    if not settings:
+        return None
+    if settings != targets:
+        raise Unwritable(f"{ast.unparse(node)}: assign to {ast.unparse(settings[0])} in a statement of its own")
+    value = node.value
+    if isinstance(node, ast.AugAssign):
+        before = copy.deepcopy(settings[0])
+        before.ctx = ast.Load()
+        value = ast.BinOp(before, node.op, value)
+    return [ast.Expr(_changed(settings[0].value, settings[0].attr, value, context))]
+
+
+def _changed(layer: ast.expr, setting: str, value: ast.expr, context: Context) -> ast.Call:
+    word = ast.keyword(setting, context.visit(value))
+    return ast.Call(context.name(CHANGE), [context.visit(layer)], [word])
+
+
+def _is_setting(owner: ast.expr, name: str, context: Context) -> bool:
+    """Whether a layer of torch's, or what may be one, computes with an attribute, and MindSpore's can be changed.
+
+    Raises Unwritable where that keeps it as it was made.
+    """
+    own = isinstance(owner, ast.Name) and owner.id == "self"
+    changes, rows = TABLES["changed_settings"].get(name, ()), []
+    for cls in _classes(owner, context):
+        row = context.program.torch_base(cls)
+        if row is not None and not method_of(cls, FORWARD, context.program):
+            rows.append(row)
+    for row in rows:
+        takes = any(one.torch == name and bool(one.to or one.only or one.refuse) for one in row.arguments)
+        its_own = (row.mindspore or "").startswith("mindspore.")
+        if takes and its_own and row.torch not in changes and name not in OF_NO_USE:
+            layer = row.torch.rpartition(".")[2]
+            raise Unwritable(f"MindSpore's {layer} keeps its {name} as it was made: make it with that")
+    unknown = not own and (not kinds_of(owner) or not {UNSEEN, ModuleKind(MODULE)}.isdisjoint(kinds_of(owner)))
+    return any(row.torch in changes for row in rows) or (unknown and bool(changes))
+
+
 @handles("builtins.setattr")
-def by_name(call: ast.Call, context: Context) -> None:
-    """Refuse `setattr(self, "forward", …)` of a module."""
+def by_name(call: ast.Call, context: Context) -> ast.expr | None:
+    """`change_layer(norm, eps=0.001)` for `setattr(norm, "eps", 0.001)`; refuses `setattr(self, "forward", …)` of a
+    module; None for any other call."""
     match call.args:
         case [owner, ast.Constant("forward"), _] if _may_be_module(owner, context):
             raise Unwritable(f"{ast.unparse(call)}: write {ast.unparse(owner)}.forward = …")
+        case [owner, ast.Constant(str() as setting), _] if any(
+            beside_property(kind, setting, context) for kind in kinds_of(owner) if setting in OF_CELL_ITSELF
+        ):
+            raise Unwritable(f"{ast.unparse(call)}: write {ast.unparse(owner)}.{setting} = …")
+        case [owner, ast.Constant(str() as setting), value] if _is_setting(owner, setting, context):
+            return _changed(owner, setting, value, context)
+    return None
 
 
 @handles(syntax=[ast.Attribute])
@@ -113,12 +172,18 @@ def lacks_forward(qualified: str, body: list[ast.stmt], program: Program) -> boo
     return puts and not any(_has(name, FORWARD, program) for name in bases) and not _is_layer(bases)
 
 
-def as_construct(statement: ast.stmt) -> ast.stmt:
-    """A class's `forward = run`, or `run = forward`, of its methods, with the name that MindSpore has for it."""
+def as_construct(statement: ast.stmt, of_module: bool) -> ast.stmt:
+    """A class's `forward = run`, or `run = forward`, of its methods, with the name that MindSpore has for it.
+
+    of_module: also `phase = "train"`, where a Cell has a property of that name.
+    """
     if isinstance(statement, ast.Assign):
         for node in (*statement.targets, statement.value):
             if isinstance(node, ast.Name) and node.id == FORWARD:
                 node.id = CONSTRUCT
+        for node in statement.targets if of_module else ():
+            if isinstance(node, ast.Name) and node.id in OF_CELL_ITSELF:
+                node.id = f"{node.id}_"
     return statement
 
 
@@ -170,6 +235,33 @@ def _was_method(node: ast.expr, context: Context) -> bool:
     return bool(kinds) and len(names) == len(kinds) and all(name in context.program.functions for name in names)
 
 
+def beside_property(kind: Kind, attribute: str, context: Context) -> str:
+    """Another name for an attribute that a class of the program gives itself, where a Cell has a property of that name.
+
+    Empty for any other attribute. Raises Unwritable for what may be one.
+    """
+    program = context.program
+    classes = [kind.cls] if isinstance(kind, ModuleKind) else [*program.translated] if kind == UNSEEN else []
+    bodies = [found[1] for cls in classes for base in program.facts.bases(cls) if (found := program.class_of(base))]
+    own = any(_gives_itself(body, attribute) for body in bodies)
+    if own and kind == UNSEEN:
+        raise Unwritable(f"whether {attribute} is that of a module was not seen, and a Cell has one of its own")
+    return f"{attribute}_" if own else ""
+
+
+def _gives_itself(cls: ast.ClassDef, attribute: str) -> bool:
+    """Whether a class has an attribute itself, or a method of it assigns that of `self`."""
+    stored = (n for n in ast.walk(cls) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store))
+    by_method = any(n.attr == attribute and ast.unparse(n.value) == "self" for n in stored)
+    return by_method or attribute in map(_assigned, cls.body)
+
+
+def _assigned(statement: ast.stmt) -> str:
+    """The name of a class's plain attribute; empty for any other statement."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else ""
+
+
 def assigns(owner: str, attribute: str, program: Program) -> bool:
     """Whether a class of the program, or a base of it, assigns an attribute of `self`."""
     classes = filter(None, map(program.class_of, program.facts.bases(owner)))
@@ -215,6 +307,14 @@ def methods_of_modules(method: str, program: Program) -> list[str]:
 def of_torch(method: str) -> bool:
     """Whether torch's modules or tensors have a method of this name."""
     return method in MODULE_METHODS or row_of(f"torch.Tensor.{method}") is not None
+
+
+def of_class(cls: str, attribute: str, program: Program) -> list[Kind]:
+    """The kind of an attribute that a class of the program has itself, as `expansion = 4`, by its value there."""
+    found = program.class_of(cls)
+    given = [one for one in (found[1].body if found is not None else []) if _assigned(one) == attribute]
+    values = [literal(one.value) for one in given if isinstance(one, ast.Assign)]
+    return [of_constant(values[-1][1])] if values and values[-1][0] else []
 
 
 def defines(cls: str, method: str, program: Program) -> bool:
@@ -292,7 +392,8 @@ def note_given(name: str, call: ast.Call, read: Callable[[ast.expr], list[Kind]]
     program.given[name] = merged = dict(known or {})
     for key, kinds in given.items():
         merged[key] = list(dict.fromkeys([*merged.get(key, ()), *kinds]))
-    if name in program.definitions and merged != known:
+    from_source = name in program.unread or any(order[0] == name for order in program.facts.orders)
+    if name in program.definitions and merged != known and from_source:  # an Enum stays
         del program.definitions[name]
         file = program.all_files[module]
         found = (n for n in ast.walk(program.tree(file)) if isinstance(n, (ast.ClassDef, ast.FunctionDef)))

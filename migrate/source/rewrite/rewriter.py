@@ -134,7 +134,7 @@ SILENT = {*TABLES["decorators"]}
 CALLED = ("eval", "__call__")  # called to run a model in torch, but not in MindSpore
 
 
-def unseen_method(node: ast.FunctionDef, context: Context, *, wanted: bool) -> list[ast.FunctionDef]:
+def unseen_method(node: ast.FunctionDef, context: Context, wanted: bool) -> list[ast.FunctionDef]:
     """A method that did not run, by what can be inferred; one that raises, where that does not suffice. Methods that
     are no part of what a module computes are left out and listed, and so are unused methods of installed packages.
 

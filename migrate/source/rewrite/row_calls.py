@@ -212,9 +212,8 @@ def _crossed(
             return dict(zip(argument.to, nodes, strict=True))
     if item.kinds == [DtypeKind()] and argument.to:  # already a MindSpore name, or a tensor's attribute
         return dict.fromkeys(argument.to, item.node)
-    if argument.only or argument.refuse or (argument.values and not argument.to):
-        if item.constants is None and _never(item, argument):
-            return dict.fromkeys(argument.to, item.node)
+    limited = bool(argument.only or argument.refuse or (argument.values and not argument.to))
+    if limited and not _never(item, argument):
         if item.constants is None:
             raise Unwritable(f"{row.torch}: {argument.torch} may have any value here: {argument.why}")
         for constant in item.constants:
@@ -293,10 +292,10 @@ def _value(row: Row, argument: Argument, value: Any, given: Mapping[str, Observe
         known, constant = literal(item.node)
         if known:
             others[key] = constant
-        elif item.constants is not None and len(item.constants) == 1:
-            others[key] = item.constants[0]
         elif argument.verb in ASKS_WHETHER and item.kinds and NONE not in item.kinds:
             others[key] = item.node
+        elif item.constants is not None and len(item.constants) == 1:
+            others[key] = item.constants[0]
         else:
             others.pop(key, None)
     computed = {*given} - {*others, argument.torch}
@@ -304,7 +303,8 @@ def _value(row: Row, argument: Argument, value: Any, given: Mapping[str, Observe
     try:
         found = table.cross(row, argument, values)
         for key in values.names - {argument.torch}:
-            by_value(given, key)
+            if not isinstance(others.get(key), ast.AST):  # whether there is one is the same for every value
+                by_value(given, key)
         return found
     except Unsupported as error:
         raise Unwritable(str(error)) from None
@@ -515,6 +515,8 @@ def common_call(node: ast.Call, rows: Mapping[str, Row | None], context: Context
             copied.keywords = [word for word in copied.keywords if word.arg != "inplace"]
         function = context.visit(copied.func)
         if row is None:
+            if any(other is not None and one not in lenient for one, other in rows.items()):  # these raise with more
+                copied.keywords = [word for word in copied.keywords if word.arg or entries_of(word.value) != {}]
             calls.append(kept_call(copied, rows, context))
         else:
             arguments = arguments_of(row, copied, context)

@@ -73,8 +73,9 @@ OF_TENSORS: dict[str, Kind] = {
 }
 QUESTIONS = {n for n in TABLES["framework_questions"] if n.startswith(("torch.jit.", "torch.compiler.", "torch.cuda."))}
 MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.nn.init")
-# modules whose functions only compute with their arguments
+# modules whose functions only compute with their arguments, or say what happens
 COMPUTING = {"math", "functools", "itertools", "operator", "random", "collections", "copy", "statistics", *IMPORTED}
+COMPUTING |= {"logging", "warnings"}
 OF_LISTS = ("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort")
 PARAMETER_CLASSES = {"torch.nn.Parameter", "torch.nn.parameter.Parameter"}
 PARAMETERS = {"weight", "bias", "running_mean", "running_var"}
@@ -282,7 +283,7 @@ class Reader:
         elif isinstance(target, (ast.Tuple, ast.List)):
             for item in target.elts:
                 self.stored(item, self.items(kinds))
-        elif isinstance(target, ast.Attribute) and not isinstance(target.value, ast.Name):
+        elif isinstance(target, ast.Attribute):
             self.expression(target.value)
         elif isinstance(target, ast.Subscript):
             owner = self.expression(target.value)
@@ -371,6 +372,8 @@ class Reader:
         if isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
             return [PlainKind("bool")]
         same = {*kinds}
+        if isinstance(node, ast.BinOp) and same and same <= {PlainKind("int"), PlainKind("float")}:
+            same = {PlainKind("float" if isinstance(node.op, ast.Div) or PlainKind("float") in same else "int")}
         return [*same] if len(same) == 1 else [UNSEEN]
 
     def _name(self, node: ast.Name) -> list[Kind]:
@@ -381,6 +384,9 @@ class Reader:
         if node.id in SAFE:
             return [CallableKind("function", f"builtins.{node.id}")]
         constant = self.program.origin(self.context.file, node.id)
+        made = constant.node.value if constant is not None else None
+        if isinstance(made, ast.Call) and self.resolve(made.func) == "logging.getLogger":
+            return [ObjectKind("logging.Logger")]
         if constant is None or not literal(constant.node.value)[0]:
             raise Unwritable(f"the value of {node.id} was not seen")
         return [of_constant(constant.value)]
@@ -445,6 +451,8 @@ class Reader:
                 found.append(TensorKind("float32", MOST, parameter=True) if node.attr in PARAMETERS else UNSEEN)
             elif isinstance(kind, ModuleKind) and kind.cls in self.program.translated:
                 found += self.program.attributes(kind.cls).get(node.attr) or [UNSEEN]
+            elif isinstance(kind, CallableKind) and (seen := methods.of_class(kind.name, node.attr, self.program)):
+                found += seen
             elif isinstance(kind, ObjectKind) and kind != UNSEEN:
                 found.append(UNSEEN)
             else:
@@ -507,10 +515,8 @@ class Reader:
 
     def _in_module(self, function: ast.Attribute) -> bool:
         """Whether it is a function of a module that the file imports."""
-        root: ast.expr = function
-        while isinstance(root, ast.Attribute):
-            root = root.value
-        return isinstance(root, ast.Name) and root.id not in self.context.local and bool(self.resolve(function))
+        local = ast.unparse(function).partition(".")[0] in self.context.local
+        return not local and bool(self.resolve(function))
 
     def _known(self, name: str) -> str:
         """The name, if it has a row or is translated too; else raises Unwritable."""
@@ -550,51 +556,44 @@ class Reader:
                 return [*map(self._known, functions)], [g for name in functions for g in self._given(name)]
             if own := methods.method_of(self.context.owner, function.attr, self.program):
                 return own
-            for base in self.program.facts.bases(self.context.owner):
-                if base.startswith("torch.nn.Module"):
-                    if methods.assigns(self.context.owner, function.attr, self.program):
-                        return methods.handed_function(function.attr, self.context)
-                    return [self._known(f"torch.nn.Module.{function.attr}")], [methods.GIVEN.get(function.attr, UNSEEN)]
-        names: list[str] = []
-        gives: list[Kind] = []
-        for kind in self.expression(function.value):
-            match kind:
-                case TensorKind():
-                    sizes = PlainKind("int") if function.attr == "stride" else SizeKind(MOST)
-                    gives.append(OF_TENSORS.get(function.attr, sizes if function.attr == "size" else SOME_TENSOR))
-                    names.append(self._known(f"torch.Tensor.{function.attr}"))
-                case ModuleKind() if function.attr in CELL_METHODS and function.attr != "forward":
-                    names.append(f"torch.nn.Module.{function.attr}")
-                    gives.append(methods.GIVEN.get(function.attr, UNSEEN))
-                case ModuleKind() if function.attr in ("to", "cpu", "cuda"):
-                    names.append(self._known(f"torch.nn.Module.{function.attr}"))
-                    gives.append(kind)
-                case ModuleKind(cls) if cls in self.program.translated:
-                    inner = self.program.attributes(cls).get(function.attr, [])
-                    layers = [f"module {one.cls}" for one in inner if isinstance(one, ModuleKind)]
-                    known = (layers, [SOME_TENSOR]) if inner else methods.method_of(cls, function.attr, self.program)
-                    if not known or len(layers) != len(inner):
-                        return [], []
-                    names += known[0]
-                    gives += known[1]
-                case ModuleKind(cls) if cls in CONTAINERS and function.attr in ("append", "extend"):
-                    names.append(f"{cls}.{function.attr}")
-                    gives.append(UNSEEN)
-                case PlainKind("str"):
-                    names.append(f"builtins.str.{function.attr}")
-                    gives.append(UNSEEN)
-                case SequenceKind("list") if function.attr in OF_LISTS:
-                    names.append(f"builtins.list.{function.attr}")
-                    gives.append(UNSEEN if function.attr == "pop" else NONE)
-                case DictKind():
-                    names.append(f"builtins.dict.{function.attr}")
-                    gives.append(UNSEEN)
-                case _ if kind == UNSEEN and function.attr in OF_PYTHON and not methods.of_torch(function.attr):
-                    names.append(f"builtins.object.{function.attr}")
-                    gives.append(UNSEEN)
-                case _ if kind == UNSEEN and (found := methods.methods_of_modules(function.attr, self.program)):
-                    names += found
-                    gives.append(UNSEEN)
-                case _:
-                    return [], []
-        return names, list(dict.fromkeys(gives))
+            if any(base.startswith("torch.nn.Module") for base in self.program.facts.bases(self.context.owner)):
+                if methods.assigns(self.context.owner, function.attr, self.program):
+                    return methods.handed_function(function.attr, self.context)
+                return [self._known(f"torch.nn.Module.{function.attr}")], [methods.GIVEN.get(function.attr, UNSEEN)]
+        every = [self._method_of(kind, function.attr) for kind in self.expression(function.value)]
+        if not all(names for names, _ in every):
+            return [], []
+        return [name for names, _ in every for name in names], list(dict.fromkeys(gives for _, gives in every))
+
+    def _method_of(self, kind: Kind, method: str) -> tuple[list[str], Kind]:
+        """The callees of a method of such an object, none where it is not known; and the kind of its result."""
+        match kind:
+            case TensorKind():
+                sizes = PlainKind("int") if method == "stride" else SizeKind(MOST)
+                gives = OF_TENSORS.get(method, sizes if method == "size" else SOME_TENSOR)
+                return [self._known(f"torch.Tensor.{method}")], gives
+            case ModuleKind() if method in CELL_METHODS and method != "forward":
+                return [f"torch.nn.Module.{method}"], methods.GIVEN.get(method, UNSEEN)
+            case ModuleKind() if method in ("to", "cpu", "cuda"):
+                return [self._known(f"torch.nn.Module.{method}")], kind
+            case ModuleKind(cls) if own := methods.method_of(cls, method, self.program):
+                return own[0], own[1][0]
+            case ModuleKind(cls) if cls in self.program.translated:
+                inner = self.program.attributes(cls).get(method, [])
+                modules = [f"module {one.cls}" for one in inner if isinstance(one, ModuleKind)]
+                return modules if len(modules) == len(inner) else [], SOME_TENSOR
+            case ModuleKind(cls) if cls in CONTAINERS and method in ("append", "extend"):
+                return [f"{cls}.{method}"], UNSEEN
+            case PlainKind("str"):
+                return [f"builtins.str.{method}"], UNSEEN
+            case SequenceKind("list") if method in OF_LISTS:
+                return [f"builtins.list.{method}"], UNSEEN if method == "pop" else NONE
+            case DictKind():
+                return [f"builtins.dict.{method}"], UNSEEN
+            case ObjectKind("logging.Logger"):
+                return [f"logging.Logger.{method}"], NONE
+            case _ if kind == UNSEEN and method in OF_PYTHON and not methods.of_torch(method):
+                return [f"builtins.object.{method}"], UNSEEN
+            case _ if kind == UNSEEN and (found := methods.methods_of_modules(method, self.program)):
+                return found, UNSEEN
+        return [], UNSEEN

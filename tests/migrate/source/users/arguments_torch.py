@@ -488,3 +488,61 @@ class BegunByFunction(nn.Module):
 
 def begun_by_function():
     return BegunByFunction(), (torch.randn(2, 6),)
+
+
+WEIGHT = 0.3
+
+
+class Momenta(nn.Module):
+    """Norms whose momentum is computed, always a number: from a constant of the file, an argument, and many of them."""
+
+    def __init__(self, momentum: float = 0.2, level: int = 1, wide: bool = False) -> None:
+        super().__init__()
+        self.first = nn.BatchNorm2d(3, momentum=WEIGHT)
+        self.second = nn.BatchNorm2d(3, momentum=momentum)
+        self.more = nn.ModuleList([nn.BatchNorm2d(3, momentum=1 / (place + 2)) for place in range(30)])
+        if wide:
+            self.first = nn.BatchNorm2d(3, momentum=momentum / 2)
+        self.up = nn.Upsample(scale_factor=2**level)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.second(self.first(x))
+        for norm in self.more:
+            x = norm(x)
+        return self.up(x)
+
+
+def momenta():
+    return Momenta(), (torch.randn(4, 3, 4, 4),)
+
+
+class Slope(nn.Module):
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.clamp(-1, 2) * 0.5
+
+
+def activation(cls: type[nn.Module], inplace: bool | None = None, **kwargs: float) -> nn.Module:
+    if inplace is None:
+        return cls(**kwargs)
+    return cls(inplace=inplace, **kwargs)
+
+
+class Activations(nn.Module):
+    """Activations of torch's and of this file out of one function, which hands on what it is given: nothing here."""
+
+    def __init__(self, first: type[nn.Module] = nn.ReLU6, second: type[nn.Module] = Slope) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.first, self.second = activation(first), activation(second)
+        self.third, self.fourth = activation(first, inplace=False), activation(second, inplace=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.fc(x)
+        return self.fourth(self.third(x + 1)) + self.first(x * 3) * self.second(x)
+
+
+def activations():
+    return Activations(), (torch.randn(3, 4),)

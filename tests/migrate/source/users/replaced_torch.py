@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+import warnings
+
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
+
+log = logging.getLogger(__name__)
 
 
 class Split(nn.Module):
@@ -356,3 +361,169 @@ def choosing():
 
 def chosen_wide():
     return Choosing(wide=True), (torch.randn(3, 4, 4),)
+
+
+class Tuned(nn.Module):
+    """Its layers get other settings once they are made, as detectors give them to all of their norms."""
+
+    def __init__(self, slope: float = 0.3, rate: float = 0.0) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3)
+        self.norms = nn.ModuleList([nn.BatchNorm2d(4), nn.GroupNorm(2, 4), nn.LayerNorm(4)])
+        self.cube, self.row = nn.BatchNorm3d(4), nn.BatchNorm1d(4)
+        self.act = nn.LeakyReLU(0.1)
+        self.drop, self.drops = nn.Dropout(0.5), nn.Dropout2d(0.5)
+        for m in self.modules():
+            if isinstance(m, (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)):
+                m.eps = 0.5
+                m.momentum = 0.3
+            elif isinstance(m, (nn.GroupNorm, nn.LayerNorm)):
+                m.eps += 0.25
+            elif isinstance(m, nn.LeakyReLU):
+                m.inplace = True
+                m.negative_slope = slope
+            elif isinstance(m, (nn.Dropout, nn.Dropout2d)):
+                setattr(m, "p", rate)  # noqa: B010  # as users write it
+        self.eps = 0.1
+
+    def slower(self, rate: float) -> None:
+        self.drop.p = rate
+        for name, child in self.named_children():
+            if isinstance(child, nn.Dropout2d):
+                child.p = rate
+
+    def wider(self, stride: int) -> None:
+        self.conv.stride = (stride, stride)
+
+    def known(self) -> int:
+        return sum(p.numel() for p in self.parameters())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.conv(x)
+        for norm in self.norms:
+            x = self.act(norm(x))
+        x = self.cube(x[:, :, None])[:, :, 0] * self.eps
+        return self.drop(self.drops(x)) + self.row(x.flatten(2)).view_as(x)
+
+
+class Tuning(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = Tuned()
+
+    def slower(self, rate: float) -> None:
+        self.net.slower(rate)
+
+    def known(self) -> int:
+        return self.net.known()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.net(x)
+
+
+def tuned():
+    return Tuning(), (torch.randn(3, 3, 6, 6),)
+
+
+class Widened(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3, padding=1, stride=2)
+        self.conv.stride = (1, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.conv(x)
+
+
+def widened():
+    return Widened(), (torch.randn(3, 3, 6, 6),)
+
+
+class Phased(nn.Module):
+    """It calls settings of its own as a Cell calls what it sets itself: the phase of a Cell is "predict" in evaluation."""
+
+    cell_type = "gated"
+
+    def __init__(self, phase: str = "train") -> None:
+        super().__init__()
+        self.phase = phase
+        self.fc = nn.Linear(4, 4)
+
+    def switch(self, phase: str, cell_type: str) -> None:
+        self.phase, self.cell_type = phase, cell_type
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.fc(x) * 3
+        if getattr(self, "phase", "") == "train" and self.cell_type == "gated":
+            return x
+        return x.softmax(-1)
+
+
+class Phases(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Phased()
+
+    def switch(self, phase: str) -> None:
+        self.inner.phase = phase
+        self.inner.switch(phase, "plain")
+
+    def switch_all(self, phase: str) -> None:
+        for m in self.modules():
+            m.phase = phase
+
+    def freeze(self, named: str) -> None:
+        for name, one in self.named_parameters():
+            if named in name:
+                one.requires_grad = False
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(x) if self.inner.phase == "train" else x
+
+
+def phased():
+    return Phases(), (torch.randn(3, 4),)
+
+
+class Plain(nn.Module):
+    growth = 1
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.fc = nn.Linear(width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.fc(x)
+
+
+class Reporting(nn.Module):
+    """What did not run says so to a logger, and asks a class that it is given for a number."""
+
+    def __init__(self, width: int = 4, block: type[nn.Module] = Plain, rate: float = 0.2) -> None:
+        super().__init__()
+        self.down = None
+        if width != 4:
+            log.warning("%d wide", width)
+            self.down = nn.Sequential(nn.Linear(4, width * block.growth), nn.Dropout(1 - rate * 5 / width))
+        if width < 1:
+            said = f"{width} is no width"
+            log.error(said)
+            raise ValueError(said)
+        self.block = block(width)
+
+    def begin(self) -> None:
+        log.info("anew")
+        for m in self.modules():
+            if isinstance(m, nn.Linear):
+                nn.init.constant_(m.weight, 0.5)
+                logging.info("done")
+                warnings.warn("done", stacklevel=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.down is not None:
+            x = self.down(x)
+        return self.block(x)
+
+
+def reporting():
+    return Reporting(), (torch.randn(3, 4),)

@@ -155,3 +155,19 @@ def test_a_function_draws_tensors_and_parameters(users: Users) -> None:
     found.holds("table.copy_(initializer(Normal(sigma=std), table.shape, table.dtype).init_data())")
     assert 0.08 < found.mindspore["fresh/table"].std() < 0.12
     assert 0.17 < found.mindspore["fresh/fc.weight"].std() < 0.23
+
+
+def test_a_computed_number_crosses_whichever_it_is(users: Users) -> None:
+    """Only None has no counterpart: with another number the net raised, and of many numbers none was made 1 - value."""
+    found = users["momenta"]
+    found.agrees()
+    found.holds("nn.BatchNorm2d(3, momentum=1 - WEIGHT)", "nn.BatchNorm2d(3, momentum=1 - momentum)")
+    found.holds("momentum=1 - 1 / (place + 2)", "momentum=1 - momentum / 2", "scale_factor=float(2 ** level)")
+    found.lacks("NotImplementedError")
+
+
+def test_classes_of_torch_and_of_the_model_out_of_one_function(users: Users) -> None:
+    """torch's raised where **kwargs held anything, the model's got it: the call was not one for both."""
+    found = users["activations"]
+    found.agrees()
+    found.holds("was empty", "return cls()")

@@ -85,3 +85,45 @@ def test_classes_and_functions_that_never_ran_are_read(users: Users) -> None:
         "what Spoiled does was not seen",
         "what spoil does was not seen",
     ]
+
+
+def test_settings_of_finished_layers_change_them(users: Users) -> None:
+    """MindSpore's layers do not look at them again: norms kept their eps, Dropouts their p, in silence."""
+    found = users["tuned"]
+    found.agrees()
+    found.holds("change_layer(m, eps=0.5)", "change_layer(m, momentum=0.3)", "change_layer(m, p=rate)")
+    found.holds("change_layer(m, eps=getattr(m, first_name(m, 'eps', 'epsilon')) + 0.25)", "m.inplace = True")
+    found.holds("change_layer(m, negative_slope=slope)", "change_layer(self.drop, p=rate)", "self.eps = 0.1")
+    found.holds("if isinstance(child, Dropout2d):\n                change_layer(child, p=rate)")
+    said = [problem.text for problem in found.source.not_run]
+    assert said == ["MindSpore's Conv2d keeps its stride as it was made: make it with that"]
+
+
+def test_what_an_inner_model_only_has_is_called(users: Users) -> None:
+    """Methods of it that did not run: calls of them raised."""
+    users["tuned"].holds("self.net.slower(rate)", "return self.net.known()")
+
+
+def test_a_setting_that_mindspores_layer_keeps_is_a_problem(users: Users) -> None:
+    said = [problem.text for problem in users["widened"].source.problems]
+    assert said == ["MindSpore's Conv2d keeps its stride as it was made: make it with that"]
+
+
+def test_a_setting_under_the_name_of_a_cells_property_has_another_name(users: Users) -> None:
+    """`self.phase` was "predict" in evaluation, whatever the model had said: set_train makes it so."""
+    found = users["phased"]
+    found.agrees()
+    found.holds('cell_type_ = "gated"' if '"gated"' in found.source.text else "cell_type_ = 'gated'")
+    found.holds("self.phase_ = phase", "self.phase_, self.cell_type_ = (phase, cell_type)", "self.inner.phase_ = phase")
+    found.holds("one.requires_grad = False")
+    said = [problem.text for problem in found.source.not_run]
+    assert said == ["whether phase is that of a module was not seen, and a Cell has one of its own"]
+
+
+def test_what_did_not_run_may_log_and_ask_a_given_class(users: Users) -> None:
+    """It raised as a whole: a logger had not been seen, nor `block.growth` of the class in an argument."""
+    found = users["reporting"]
+    found.agrees()
+    assert not found.source.not_run, found.source.not_run
+    found.holds("log = logging.getLogger(__name__)", "growth = 1", "logging.info('done')", "raise ValueError(said)")
+    found.holds("nn.Dense(4, width * block.growth), nn.Dropout(p=1 - rate * 5 / width)", "log.error(said)")

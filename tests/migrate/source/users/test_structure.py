@@ -164,3 +164,11 @@ def test_class_methods_that_made_the_model_and_what_catches_errors(users: Users)
     found.lacks("IndexError")
     (left,) = [one for one in found.source.left_out if "try" in one.text]
     assert left.text == "except KeyError: MindSpore compiles no try, so the error goes on"
+
+
+def test_an_enumeration_that_only_what_did_not_run_calls(users: Users) -> None:
+    """Its definition had gone, as classes of modules that such calls name are written anew: it was not whole."""
+    found = users["laid"]
+    found.agrees()
+    assert not found.source.not_run, found.source.not_run
+    found.holds("class Layout(str, Enum):", "(False, Layout(layout))", "(flat, Layout.FIRST)")

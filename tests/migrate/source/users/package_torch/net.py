@@ -5,6 +5,7 @@ import torch
 from .helpers import conv, make
 from .layers import Norm
 from .layers.norms import *  # noqa: F403  # which brings nn, as timm's files do
+from .layouts import Layout
 
 DEPTH = 2
 ACTIVATIONS = {"relu": nn.ReLU, "selu": nn.SELU}  # noqa: F405
@@ -39,3 +40,29 @@ def packaged():
 
 
 build = packaged
+
+
+class Laid(nn.Module):  # noqa: F405
+    """Members of an enumeration by their names, and in what did not run by calls of it."""
+
+    layout: Layout
+
+    def __init__(self, flat: bool = True, layout: str | None = None):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)  # noqa: F405
+        if layout is not None:
+            self.flat, self.layout = False, Layout(layout)
+        else:
+            self.flat, self.layout = flat, Layout.FIRST
+
+    def forward(self, x):
+        x = self.fc(x)
+        if self.flat:
+            x = x.flatten(1)
+        elif self.layout != Layout.FIRST:
+            x = x + 1
+        return x
+
+
+def laid():
+    return Laid(), (torch.randn(3, 4),)

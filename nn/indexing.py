@@ -16,7 +16,7 @@ from mindspore.common.initializer import Normal, initializer
 def getitem(a: Tensor, b: Any) -> Tensor:
     """a[b] for an index of numbers, slices, None and Ellipsis, one or several in a tuple.
 
-    A slice with a step is taken value by value: the gradient of MindSpore's own crashes from rank 4 on. So does that of
+    A slice with a step is taken value by value: the gradient of MindSpore's own crashes from rank 3 on. So does that of
     an empty slice, which gets no gradient. An index that is a tensor is not for this function: it is written as a[b],
     or as ops.index_select.
     """

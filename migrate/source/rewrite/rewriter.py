@@ -162,24 +162,32 @@ def unseen_function(node: ast.FunctionDef, name: str, context: Context) -> ast.F
     decorators = [ast.unparse(item) for item in node.decorator_list]
     silent = [ast.unparse(item) for item in node.decorator_list if _decorator(item, context) in SILENT]
     plain = all(name in KEPT or name in silent or without_gradient_by_decorator(node) for name in decorators)
-    known = all(literal(default)[0] for default in defaults_of(node.args).values())
-    if plain and known:
+    unknown = [one for one in defaults_of(node.args).values() if not _is_plain_value(one, context)]
+    if plain and not unknown:
         made = rewrite_function(node, name, context)
     else:
         made = copy.deepcopy(node)
         made.name = name
-        why = "its decorators" if known else "the defaults of its arguments"
-        made.body = [control_flow.refused(context.did_not_run(node, f"{why} are not known"), node)]
+        why = f"what its default {ast.unparse(unknown[0])} is" if unknown else "what its decorators do"
+        made.body = [control_flow.refused(context.did_not_run(node, f"{why}, is not known"), node)]
         made.decorator_list = [item for item in node.decorator_list if ast.unparse(item) in KEPT]
     if any(isinstance(statement, ast.Raise) for statement in made.body[-1:]) and len(made.body) <= 2:
         made.args, made.returns = copy.deepcopy(node.args), None
         for argument in ast.walk(made.args):
             if isinstance(argument, ast.arg):
                 argument.annotation = None
-        if not known:  # what its arguments begin with is not said
+        if unknown:  # what its arguments begin with is not said
             first = [] if "staticmethod" in decorators else made.args.args[:1]
             made.args = ast.arguments([], first, ast.arg("args"), [], [], ast.arg("kwargs"), [])
     return made
+
+
+def _is_plain_value(default: ast.expr, context: Context) -> bool:
+    """Whether the default of an argument is a plain value, or computed from such and names that the file has for one."""
+    if isinstance(default, ast.BinOp):
+        return _is_plain_value(default.left, context) and _is_plain_value(default.right, context)
+    constant = context.program.origin(context.file, default.id) if isinstance(default, ast.Name) else None
+    return literal(default if constant is None else constant.node.value)[0]
 
 
 def _decorator(node: ast.expr, context: Context) -> str:

@@ -35,7 +35,7 @@ NAMES = (
         "changing",
         "other_names",
         "given_parts",
-        *("stepped", "inserted", "listed", "viewed", "mapped"),
+        *("stepped", "inserted", "listed", "mapped"),
     ),
 )
 

@@ -32,6 +32,7 @@ def test_what_a_method_gives_is_known_where_it_ran(users: Users) -> None:
         users[name].holds(
             "y = y - ops.mean(self.encoder.encode(x), axis=0, keep_dims=True)", "ops.argmax(found, dim=-1)"
         )
+        users[name].holds("MARGIN = 0.5", "def moved(self, x, by=MARGIN, *, times=2 * MARGIN):")
         assert not users[name].source.not_run
 
 

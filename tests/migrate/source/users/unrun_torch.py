@@ -7,6 +7,9 @@ import torch
 from torch import nn
 
 
+MARGIN = 0.5
+
+
 class Settings:
     width = 4
     where = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -41,6 +44,9 @@ class Predicts(nn.Module):
     def classes(self, x):
         found = self.forward(x)
         return found.argmax(dim=-1)
+
+    def moved(self, x, by=MARGIN, *, times=2 * MARGIN):
+        return self.forward(x) + by * times
 
 
 def predicts():

@@ -351,11 +351,13 @@ class Interpreter:
             if isinstance(child, ast.expr):
                 self.value(child, scope)
 
-    def under(self, taken: bool | None, test: ast.expr, of: bool, scope: Scope, run: Callable[[], Any]) -> Any:
-        """Run a branch of a condition: taken for sure, surely not, or perhaps (None)."""
+    def under(
+        self, taken: bool | None, test: ast.expr, of: bool, scope: Scope, run: Callable[[], Any], words: str = ""
+    ) -> Any:
+        """Run a branch of a condition: taken for sure, surely not, or perhaps (None); words: behind the condition."""
         before = self.certainty
         if taken is not True:
-            text = shortened(scope.source.text(test), LONGEST)
+            text = shortened(scope.source.text(test) + words, LONGEST)
             self.conditions.append(text if of else f"not ({text})")
             worse = OPTION if taken is False else PERHAPS
             self.certainty = max(before, worse, key=CERTAINTIES.index)
@@ -570,6 +572,14 @@ def is_property(node: Any) -> bool:
 def is_decorated(node: Any, by: str) -> bool:
     """Whether a function has a decorator of this name."""
     return any(getattr(decorator, "id", "") == by for decorator in getattr(node, "decorator_list", ()))
+
+
+def with_line(found: Value, node: ast.expr | ast.stmt, text: str, scope: Scope) -> Value:
+    """A number that a statement computes, with that line among those that it comes from."""
+    if not isinstance(found, Constant) or not found.origins or type(found.value) not in (int, float):
+        return found
+    origin = Origin(scope.source.shown, node.lineno, " ".join(text.split()), whole=False)
+    return Constant(found.value, origins=tuple(dict.fromkeys((origin, *found.origins))))
 
 
 def joined(conditions: Sequence[str]) -> str:

@@ -58,6 +58,7 @@ from .interpreter import (
     executes,
     is_table,
     names_the_file,
+    with_line,
 )
 from .syntax import gives_a_value, is_chain, is_target, range_of, stores
 
@@ -89,7 +90,8 @@ def _written(interpreter: Interpreter, node: ast.expr, target: ast.expr, scope: 
         owner = f"{of.node.name}." if isinstance(of, ScriptClass) else ""
         text = f"{owner}{ast.unparse(target)} = {repr(known(found)) if field else scope.source.text(node)}"
         return wrapped(known(found), (Origin(scope.source.shown, node.lineno, text),))
-    return found
+    text = f"{ast.unparse(target)} = {scope.source.text(node)}" if isinstance(node, ast.BinOp) else ""
+    return with_line(found, node, text, scope) if text else found
 
 
 @executes(ast.AugAssign)
@@ -98,13 +100,12 @@ def _augassign(interpreter: Interpreter, node: ast.AugAssign, scope: Scope) -> N
     if isinstance(left, ListValue) and isinstance(node.op, ast.Add) and interpreter.certainty != OPTION:
         left.extend(list(right.items) if isinstance(right, ListValue) else [])
         left.closed = left.closed and isinstance(right, ListValue) and right.closed
-    elif isinstance(node.target, ast.Name):
+    elif isinstance(node.target, ast.Name) or not isinstance(left, ListValue):
         tensor = any(isinstance(side, LibraryObject) and side.family == names.TENSOR for side in (left, right))
-        found = LibraryObject(names.TENSOR) if tensor else binary(node.op, left, right)
-        # inside a loop the number of additions is not known
-        interpreter.assign(node.target, found if not interpreter.loops or tensor else Value(), scope)
-    elif not isinstance(left, ListValue):
-        interpreter.assign(node.target, binary(node.op, left, right), scope)
+        found = with_line(binary(node.op, left, right), node, scope.source.text(node), scope)
+        if isinstance(node.target, ast.Name):  # inside a loop the number of additions is not known
+            found = LibraryObject(names.TENSOR) if tensor else Value() if interpreter.loops else found
+        interpreter.assign(node.target, found, scope)
 
 
 # targets
@@ -466,7 +467,8 @@ def _match(interpreter: Interpreter, node: Any, scope: Scope) -> None:
     after: list[dict[str, Value]] = []
     for case in node.cases:
         interpreter.names_of(scope)
-        ended = interpreter.under(None, node.subject, True, scope, partial(interpreter.block, case.body, scope))
+        words, run = f" matches {ast.unparse(case.pattern)}", partial(interpreter.block, case.body, scope)
+        ended = interpreter.under(None, node.subject, True, scope, run, words)
         after += [scope.names] if ended in (None, PARTLY) else []
         scope.names = {**scope.names, **before}
     or_else(scope.names, after)

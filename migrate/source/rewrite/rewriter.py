@@ -183,7 +183,7 @@ def unseen_function(node: ast.FunctionDef, name: str, context: Context) -> ast.F
 
 
 def _is_plain_value(default: ast.expr, context: Context) -> bool:
-    """Whether the default of an argument is a plain value, or computed from such and names that the file has for one."""
+    """Whether the default of an argument is a plain value, or made of such and of names that the file has for one."""
     if isinstance(default, ast.BinOp):
         return _is_plain_value(default.left, context) and _is_plain_value(default.right, context)
     constant = context.program.origin(context.file, default.id) if isinstance(default, ast.Name) else None

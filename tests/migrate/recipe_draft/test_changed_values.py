@@ -430,3 +430,30 @@ def test_steps_of_an_epoch_are_no_epochs(inner: str, write: Write) -> None:
     assert drafted(path)["train"]["epochs"] == 4 and "each round makes one step" not in recipe_text(
         analyze_script(path)
     )
+
+
+@pytest.mark.parametrize(
+    ("change", "value"),
+    [
+        ("args.rate = args.rate / 2", 0.1),
+        ("args.rate *= 2", 0.4),
+        ("args.rate -= 0.1", 0.1),
+        ("setattr(args, 'rate', args.rate * 4)", 0.8),
+    ],
+)
+def test_a_computed_value_names_the_lines_that_compute_it(change: str, value: float, write: Write) -> None:
+    """Only the default was named, which is another number."""
+    path = write(HEAD + OPTIONS + f"{change}\n" + REST.format("args.rate") + LOOP)
+    text = recipe_text(analyze_script(path))
+    line = path.read_text().splitlines().index(change) + 1
+    before, _, after = text.partition("    lr: ")
+    assert float(after.split()[0]) == pytest.approx(value)
+    named = before.splitlines()[-2:]
+    assert f"line {line}: args.rate" in named[0] and "args.rate has the default 0.2 in argparse" in named[1]
+
+
+def test_a_case_is_a_condition_with_its_pattern(write: Write) -> None:
+    cut = "opt.param_groups[0]['lr'] *= 0.5"
+    step = f"        opt.step()\n        match len(x):\n            case 3 | 5:\n                {cut}\n"
+    found = listed(write(HEAD + REST.format(0.2) + LOOP.replace("        opt.step()\n", step)))
+    assert found == [f"{cut} [only where len(x) matches 3 | 5]"]

@@ -6,7 +6,6 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-
 MARGIN = 0.5
 
 

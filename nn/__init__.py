@@ -22,7 +22,7 @@ from .activations_and_dropout import (
     StochasticDepth,
     Tanhshrink,
 )
-from .attention import LogSoftmax, Softmax, Softmin
+from .attention_and_recurrent import LogSoftmax, Softmax, Softmin, pack_padded_sequence, pad_packed_sequence, run_packed
 from .containers import (
     NamedCells,
     OptionalCells,
@@ -119,7 +119,6 @@ from .pooling import (
     MaxUnpool3d,
     SelectAdaptivePool2d,
 )
-from .recurrent import pack_padded_sequence, pad_packed_sequence, run_packed
 from .vision import (
     DepthToSpace,
     EcaModule,

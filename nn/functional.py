@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from .activations_and_dropout import alpha_dropout, rrelu, selu, stochastic_depth, tanhshrink
-from .attention import log_softmax, multi_head_attention_forward, scaled_dot_product_attention, softmax, softmin
+from .attention_and_recurrent import (
+    log_softmax,
+    multi_head_attention_forward,
+    scaled_dot_product_attention,
+    softmax,
+    softmin,
+)
 from .convolution import conv_transpose1d, conv_transpose2d, conv_transpose3d, deform_conv2d, fold
 from .indexing import (
     bucketize,
@@ -20,6 +26,7 @@ from .indexing import (
     take,
     take_along_dim,
 )
+from .linalg import cdist, dot, einsum, linalg_norm, matrix_power, multi_dot, norm, solve, svdvals, vector_norm
 from .losses import (
     binary_cross_entropy,
     ctc_loss,
@@ -40,7 +47,6 @@ from .math import (
     argmin,
     bincount,
     bitwise_not,
-    cdist,
     clamp,
     complex,
     count_nonzero,
@@ -48,8 +54,6 @@ from .math import (
     cummin,
     cumsum,
     div,
-    dot,
-    einsum,
     equal,
     fftshift,
     float_power,
@@ -57,26 +61,19 @@ from .math import (
     hfft,
     ifftshift,
     ihfft,
-    linalg_norm,
-    matrix_power,
     max,
     median,
     min,
     mul,
-    multi_dot,
-    norm,
     quantile,
     real,
     rsub,
-    solve,
     std,
     std_mean,
     sum,
-    svdvals,
     unique,
     var,
     var_mean,
-    vector_norm,
     view_as_complex,
 )
 from .normalization import batch_norm, instance_norm, layer_norm, local_response_norm, normalize, rms_norm

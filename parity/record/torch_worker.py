@@ -27,7 +27,6 @@ from ...printable import few
 from ...training.checkpoints import new_head
 from ...training.data.random_draws import Key, Mix
 from ...training.data.sample import Sample
-from ...training.data.torch_pipeline import exact_transforms
 from ...training.models import torch_models
 from ...training.recipe.schema import Recipe
 from ...training.step.parameter_groups import is_norm, picked
@@ -439,13 +438,15 @@ def record_batches(options: ParityJob, side: TorchSide, inputs: Inputs, writer: 
     if as_arrays(options):
         record_given(side, inputs, writer)
     else:
+        from ...training.data.torch_pipeline import exact_transforms  # not above: a pair that brings its batches …
+
         with exact_transforms(side.dtype):
             record_data(data_batches(recipe_of(options, inputs.classes), options.steps), writer)
 
 
 def data_batches(recipe: Recipe, steps: int) -> list[Batch]:
     """The batch of each step through torchvision, and mixed where the recipe says so; in torch's default dtype."""
-    from ...training.data import torch_pipeline  # not above: a pair that brings its batches needs no torchvision
+    from ...training.data import torch_pipeline  # … needs no torchvision
 
     smoothing, dtype = 0.0 if recipe.mixup is None else recipe.mixup.label_smoothing, torch.get_default_dtype()
 

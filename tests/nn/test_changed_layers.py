@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from msmigrate.migrate.source.library_names import TABLES
+from msmigrate.migrate.library_names import TABLES
 
 SCRIPT = Path(__file__).parent / "changed_layers_mindspore.py"
 

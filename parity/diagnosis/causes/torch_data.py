@@ -17,7 +17,6 @@ from ....mappings import table
 from ....training.data import random_draws
 from ....training.data.random_draws import Key, Mix, apply_random
 from ....training.data.sample import Sample, decode
-from ....training.data.torch_pipeline import exact_transforms
 from ....training.recipe.part_arguments import is_random, short
 from ....training.recipe.schema import Part
 from ...record.batches import classes, step_keys, step_mix, step_samples
@@ -112,6 +111,8 @@ class PipelineSubject:
         """The batch that a pipeline makes, None where it cannot or has another size."""
 
         def batch() -> np.ndarray:
+            from ....training.data.torch_pipeline import exact_transforms  # not above: it brings torchvision
+
             with exact_transforms(torch.float64):
                 return pipeline.batch(self.samples, self.keys)
 

@@ -232,7 +232,7 @@ def _judged(text: str, of_torch: dict[str, Any], error: str | None, at: Path) ->
     try:
         why = _difference(dict(np.load(f"{at}.npz")), dict(np.load(f"{at}.out.npz")), random=of_torch["random"])
     except Undecided as unknown:
-        return Tried(text, "left", f"it cannot be told: {unknown}")
+        return Tried(text, "left", f"not decided: {unknown}")
     return Tried(text, "differs", why) if why else Tried(text, "same")
 
 

@@ -221,8 +221,8 @@ def _top(content: bytes, *, docstring: bool) -> list[str]:
     for (number, words), (before, _) in zip(said, [said[0], *said] if said else [], strict=False):
         lines += [] if TECHNICAL.match(words) else [*(["#"] if lines and number - before > 1 else []), words]
     plain = ["".join(c for c in one if c.isprintable()) for one in (text or "").splitlines() if docstring]
-    told = [f"# {one}".rstrip() for one in plain]
-    return [*lines, *(["#"] if lines and told else []), *told]
+    comments = [f"# {one}".rstrip() for one in plain]
+    return [*lines, *(["#"] if lines and comments else []), *comments]
 
 
 def undefined(text: str) -> set[str]:

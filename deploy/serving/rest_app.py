@@ -316,23 +316,11 @@ class Connection(H11Protocol):
 
 
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "WEBP")  # of images
-
-
 MOST_INSTANCES = 1024  # instances of one request
-
-
 MOST_PARTS = 500_000  # lists, objects and names in one: each takes up to a hundred times its bytes
-
-
 LONGEST_SHAPE = 16  # dimensions that an error repeats
-
-
 NO_TENSOR = "a tensor has to be numbers in lists of equal length"
-
-
 LONGEST_NUMBER = 20  # digits of an integer that any tensor holds
-
-
 TYPES = {
     **{name: name for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")},
     "float16": "float16",

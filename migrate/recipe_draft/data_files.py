@@ -46,6 +46,7 @@ HARMLESS = (
 )
 HOLE = "\0"
 Path = tuple[str, ...]  # the parts of a path: strings, and for unknown parts HOLE followed by the source
+IN_MEMORY = re.compile(r"^\0(io\.)?(BytesIO|StringIO)\(")  # no file, though it is read and written like one
 MOST_PATHS = 6  # paths that are followed for one expression
 
 
@@ -317,6 +318,3 @@ def _fit(one: Path, other: Path) -> bool:
         return False  # both are known, or one begins with options.out and the other with options.data
     begins = any(map(hole, first)) or first[0].startswith(first[1]) or first[1].startswith(first[0])
     return begins and (any(map(hole, last)) or last[0].endswith(last[1]) or last[1].endswith(last[0]))
-
-
-IN_MEMORY = re.compile(r"^\0(io\.)?(BytesIO|StringIO)\(")  # no file, though it is read and written like one

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msmigrate.errors import BadInput, Unsupported
 from msmigrate.training.data.mindspore_dataloader import epoch_order
-from msmigrate.training.data.random_draws import MOST, randperm
+from msmigrate.training.data.random_draws import MOST_SHUFFLED, randperm
 
 WORKER = Path(__file__).with_name("sources_torch_worker.py")
 
@@ -92,4 +92,4 @@ def test_what_cannot_be_put_in_order():
         with pytest.raises(BadInput, match=f"no process {rank} among 2: ranks go from 0 to 1"):
             epoch_order(5, seed=0, epoch=0, shuffle=True, drop_last=False, rank=rank, world=2)
     with pytest.raises(Unsupported, match="more than the 214748363 that can be shuffled as torch does"):
-        randperm(MOST, 0)
+        randperm(MOST_SHUFFLED, 0)

@@ -1,4 +1,5 @@
-"""The draws of random transforms and mixup, the same in both frameworks: a generator for each image.
+"""The draws of random transforms and mixup, the same in both frameworks: a generator for each image; and torch's order
+of an epoch.
 
 Every image has a generator of its own, made from (seed, epoch, index of the image in its source), and the random
 transforms of a pipeline draw from it in their order. So an image is augmented alike in either framework, by any
@@ -335,7 +336,7 @@ def apply_random(part: Part, apply: Apply, image: Any, generator: np.random.Gene
     return apply(part, draw(part, generator, (width, height), channels), image)
 
 
-MOST = (2**32 - 1) // 20  # from here on torch draws 64 bits for each position, by another rule
+MOST_SHUFFLED = (2**32 - 1) // 20  # from here on torch draws 64 bits for each position, by another rule
 
 
 def randperm(count: int, seed: int) -> np.ndarray:
@@ -345,8 +346,8 @@ def randperm(count: int, seed: int) -> np.ndarray:
     with place i + (draw i modulo (count - i)): aten/src/ATen/native/TensorFactories.cpp, randperm_cpu.
     Raises Unsupported above 214 million, where torch draws by another rule.
     """
-    if count >= MOST:
-        raise Unsupported(f"{count} images are more than the {MOST - 1} that can be shuffled as torch does")
+    if count >= MOST_SHUFFLED:
+        raise Unsupported(f"{count} images are more than the {MOST_SHUFFLED - 1} that can be shuffled as torch does")
     bits = np.random.MT19937()
     bits._legacy_seeding(seed & 0xFFFFFFFF)  # the public way hashes the seed first
     draws = bits.random_raw(max(count - 1, 0)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Start the ranks, follow them, end them all when one fails, and say which failed first.
+"""Start the ranks, follow them, end them all when one fails, and say which failed first; or print how to start them.
 
 It imports no framework. The processes report through their event files; the death of a process is noticed here, within
 a fraction of a second, because MindSpore's launcher would wait a minute.

@@ -1,4 +1,4 @@
-"""The job of a training run: what its processes read, where it keeps its files, and the commands that start it."""
+"""The job of a training run: what its processes read, where it keeps its files, and the command that starts it."""
 
 from __future__ import annotations
 

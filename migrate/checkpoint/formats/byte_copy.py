@@ -36,7 +36,6 @@ WINDOW = 1 << 20  # bytes mapped at a time; while they are, they count as memory
 STRETCH = 4 << 20  # bytes between two hints to the disk, and between two reports of progress
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, a quota or a size limit is reached
 MAPPED = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)  # all pages at once, where the system can
-
 Progress = Callable[[int, int], None]  # called with the bytes written so far, and those to be written in all
 
 
@@ -346,8 +345,6 @@ def _blocks(view: Any) -> Iterator[Any]:
 
 
 CHECKSUM_BLOCK = 1 << 20  # bytes that are read at a time
-
-
 LISTED = 3  # names in a message
 
 

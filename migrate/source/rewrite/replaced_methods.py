@@ -484,20 +484,8 @@ SHARING = {
 IN_ORDER = {"view", "view_as", "squeeze", "unsqueeze", "unflatten"}  # all of the values, in their order
 TURNING = {"t", "transpose", "swapaxes", "swapdims"}  # what the same call turns back
 ALWAYS = {  # what surely shares it
-    *(
-        "chunk",
-        "split",
-        "narrow",
-        "select",
-        "unbind",
-        "expand",
-        "expand_as",
-        "diagonal",
-        "unfold",
-        "permute",
-        "movedim",
-    ),
-    *("detach", *IN_ORDER, *TURNING),
+    *("chunk", "split", "narrow", "select", "unbind", "expand", "expand_as", "diagonal", "unfold", "permute"),
+    *("movedim", "detach", *IN_ORDER, *TURNING),
 }
 
 

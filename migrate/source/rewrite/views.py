@@ -210,11 +210,11 @@ class _Writer:
         self.statements = [node for node in own_nodes(function) if isinstance(node, ast.stmt)]
         self.reads: dict[str, list[ast.Name]] = {}
         self.kinds: dict[str, dict[Kind, None]] = {}
-        asked = {n.value for n in ast.walk(function) if isinstance(n, ast.Attribute) and n.attr in ABOUT}
+        described = {n.value for n in ast.walk(function) if isinstance(n, ast.Attribute) and n.attr in ABOUT}
         for node in ast.walk(function):
             if isinstance(node, ast.Name):
                 self.kinds.setdefault(node.id, {}).update(dict.fromkeys(kinds_of(node)))
-                if isinstance(node.ctx, ast.Load) and node not in asked:
+                if isinstance(node.ctx, ast.Load) and node not in described:
                     self.reads.setdefault(node.id, []).append(node)
 
     def name_parameters(self, function: ast.FunctionDef) -> None:

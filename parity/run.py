@@ -51,8 +51,13 @@ FAILED, CAUSES, LOG = "failed.json", "causes.json", "diagnosis.log"
 LONGEST = 4000  # characters of a cause's text
 MOST = 500  # causes of one run
 # What one pass frees the next one needs: glibc's malloc would give it back to the system and have it faulted in again,
-# which was measured to cost a tenth of the run.
-KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "4000000000", "MALLOC_TRIM_THRESHOLD_": "4000000000"}
+# which was measured to cost a tenth of the run. torch's threads sleep while they wait for one another: they would spin
+# on a core that MindSpore's side, or another program, could use.
+WORKER_SETTINGS = {
+    "MALLOC_MMAP_THRESHOLD_": "4000000000",
+    "MALLOC_TRIM_THRESHOLD_": "4000000000",
+    "OMP_WAIT_POLICY": "PASSIVE",
+}
 
 
 def diagnose(
@@ -67,7 +72,7 @@ def diagnose(
     (folder / CAUSES).unlink(missing_ok=True)
     try:
         with _written(job) as file, Workers(job.timeout) as workers:
-            workers.start("torch", [*worker, str(file)], folder / LOG, KEEP_MEMORY)
+            workers.start("torch", [*worker, str(file)], folder / LOG, WORKER_SETTINGS)
             for each, message in workers.messages():
                 on_message(each.name, message)
     except MsmigrateError as error:
@@ -193,7 +198,7 @@ def run_workers(job: ParityJob, commands: Mapping[str, Sequence[str]], on_messag
     try:
         with _written(job) as file, Workers(job.timeout) as workers:
             for name, command in commands.items():
-                workers.start(name, [*command, str(file)], log_file(job.folder, name), KEEP_MEMORY)
+                workers.start(name, [*command, str(file)], log_file(job.folder, name), WORKER_SETTINGS)
                 on_message(name, Event(BEGUN))
             return _attend(workers, job, on_message)
     except BaseException:

@@ -524,7 +524,7 @@ def module_verdicts(folder: Path, findings: Iterable[Finding]) -> list[ModuleVer
         if finding.part == WIRING:
             at = _giver(recording, outcome, called) if comes_from_around(tensor) else parse_label(called)[0]
             # a module that runs as it is in a container's wiring may itself give, or hand back, the differing value
-            others = outcome.unwired if finding.stage == "gradients" else wrong
+            others = outcome.runs_unwired if finding.stage == "gradients" else wrong
             as_it_is = any(relative(path, at) for path in others)
             (alone if as_it_is else wiring).setdefault(at, []).append(finding)
     failing = {path for family in (alone, wiring) for path, found in family.items() if _failed(found)}
@@ -568,11 +568,11 @@ def _verdict(
         passed = sum(f.verdict is Verdict.PASS for f in judged)
         verdict = Verdict.PASS if judged and 2 * passed >= len(judged) else Verdict.NONE
     ratios = [f.ratio for f in found if f.ratio is not None]
-    reasons = [why for name, why in outcome.left_out.items() if parse_label(name)[0] == path]
+    reasons = [why for name, why in outcome.could_not_run.items() if parse_label(name)[0] == path]
     notes = [f"did not run alone: {reasons[0]}"] if reasons else []
     notes += [outcome.notes[path]] if path in outcome.notes else []
     own = _failed(wiring) or (_failed(alone) and not any(each in failing for each in inside))
-    unknown = [name for name in outcome.left_out if parse_label(name)[0] in inside] if own else []
+    unknown = [name for name in outcome.could_not_run if parse_label(name)[0] in inside] if own else []
     notes += [f"{unknown[0]} in it did not run alone, and may be at fault"] if unknown and not _failed(wiring) else []
     return ModuleVerdict(
         path,

@@ -32,6 +32,7 @@ from .module_calls import (
     CHAINED,
     FOLDER,
     FORWARD,
+    GIVES_BACK,
     NOT_ASKED,
     Call,
     CannotRun,
@@ -246,7 +247,7 @@ def replay(
         if not narrowing.module(call.path):
             outcome.left_out[call.label] = NOT_ASKED
         elif call.path not in cells:
-            outcome.left_out[call.label] = _no_cell(cut.get(call.path))
+            outcome.left_out[call.label] = _no_cell(call, recording, cut.get(call.path))
     waits = [call.label for call in calls if call.label in recording.made_by and needed is not None]
     outcome.by_parts = [each for each in waits if each not in outcome.left_out]
 
@@ -278,8 +279,10 @@ def replay(
         close()
 
 
-def _no_cell(cut: Cut | None) -> str:
+def _no_cell(call: Call, recording: Recording, cut: Cut | None) -> str:
     """Why no Cell does what a module does; cut: how MindSpore's net has its weight, where that is cut otherwise."""
+    if call.gives_back and call.label not in recording.made_by and not recording.modules[call.path].parameters:
+        return GIVES_BACK
     if cut is None:
         return "MindSpore's net has no Cell of this name"
     cells = ", ".join(dict.fromkeys(map(parent, cut.mindspore)))

@@ -79,6 +79,11 @@ class Call:
         return list({stored.file: stored for stored in flat((self.args, self.kwargs), Stored)}.values())
 
     @property
+    def gives_back(self) -> bool:
+        """Whether its output is its only input, to the bit, as an Identity's is."""
+        return type(self.output) is Stored and [self.output.file] == [each.file for each in self.inputs]
+
+    @property
     def is_plain(self) -> bool:
         """Whether its inputs and outputs are all tensors and constants, which can be handed on in its place."""
         return not flat((self.args, self.kwargs, self.output), (Packed, Unsupported))
@@ -267,6 +272,7 @@ def _call(fields: Any, modules: dict[str, Module]) -> Call:
 KEY = "replay"
 FAILED = "failed alone"  # in the head of a torch trace: label of a call -> what torch raised in that precision
 NOT_ASKED = "not asked for"
+GIVES_BACK = "it gives back what it is given"  # what its container computes without it is judged in the container
 BOTH_WAYS, FORWARD = "forward and backward", "forward"  # how far a container's wiring was recorded
 CHAINED = "several Cells compute it, one after the other"  # it computes their inputs itself
 LONGEST = 300
@@ -317,6 +323,17 @@ class Outcome:
             return typed(cls, trace.about[KEY])
         except (KeyError, ValueError):
             raise BadTrace(f"{trace.folder / 'trace.json'}: does not say which modules were replayed") from None
+
+    @property
+    def runs_unwired(self) -> set[str]:
+        """The paths of `unwired`, but for modules that give back their input: they compute nothing there."""
+        ran = {parse_label(label)[0] for label in self.could_not_run}
+        return {path for path in self.unwired if path in ran or path not in {parse_label(x)[0] for x in self.left_out}}
+
+    @property
+    def could_not_run(self) -> dict[str, str]:
+        """What was left out, but for what gives back its input: there is nothing of it to run."""
+        return {label: why for label, why in self.left_out.items() if why != GIVES_BACK}
 
     def asked(self, *labels: str | None) -> bool:
         """Whether any of these calls is of a module that was to be replayed."""

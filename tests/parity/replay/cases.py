@@ -8,6 +8,7 @@ from typing import Any
 # what the default suite runs; the others are in the full one
 QUICK = ("resnet many", "transformer many", "odd", "odd many")
 QUICK += ("by parts: odd", "by parts: odd constant", "by parts: transformer detached")
+QUICK += ("by parts: odd idle", "by parts: odd idle scaled")
 AHEAD = {"odd": "odd, ahead"}  # case -> the folder of the same where modules ran while MindSpore's side was awaited
 Faults = list[tuple[Any, ...]]
 
@@ -57,6 +58,8 @@ CASES: dict[str, tuple[str, Faults, list[str]]] = {
     "transformer gradient": ("transformer", [("gradient_scaled", "blocks.1", 1.01)], ["blocks.1"]),
     "odd constant": ("odd", [("odd_otherwise", 0.25)], [""]),
     "odd shared": ("odd", [("odd_otherwise", 0.5, True)], [""]),
+    "odd idle": ("odd", [("idle_left_out",)], []),
+    "odd idle scaled": ("odd", [("idle_left_out", 1.001)], [""]),
     "odd detached": ("odd", [("odd_otherwise", 0.5, False, True)], [""]),
     "lenet gradient": ("lenet5", [("gradient_scaled", "", 1.001)], [""]),
 }

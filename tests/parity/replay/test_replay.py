@@ -144,11 +144,16 @@ def test_what_has_no_cell_is_noted_and_nothing_is_blamed(replayed: Of) -> None:
     assert relu.verdict is Verdict.NONE and relu.note == "did not run alone: MindSpore's net has no Cell of this name"
 
 
+def test_an_identity_without_a_cell_has_nothing_to_run_and_its_container_is_judged_by_parts(replayed: Of) -> None:
+    seen, without = replayed("by parts: odd"), replayed("by parts: odd idle")
+    assert without.module("idle").note == "" and without.module("idle").verdict is Verdict.NONE
+    assert [m.name for m in without.modules if m.by_parts] == [m.name for m in seen.modules if m.by_parts] != []
+
+
 @pytest.mark.full
-def test_a_construct_with_other_arguments_is_noted_and_still_judged_by_its_wiring(replayed: Of) -> None:
+def test_a_construct_without_an_argument_that_the_net_never_gives_runs_without_it_and_is_at_fault(replayed: Of) -> None:
     pair = replayed("odd scale").module("pair")
-    assert pair.note.startswith("did not run alone: its construct(") and pair.own
-    assert pair.why.startswith("forward (wiring) pair.idle input")
+    assert pair.own and pair.note == "" and pair.why.startswith("forward (alone) pair output")
 
 
 @pytest.mark.full

@@ -462,7 +462,8 @@ class MindSporeSide(Side):
         """The values by torch's names and in torch's shapes, by the alignment where the net's differ."""
         arrays = {name: tensor.asnumpy() for name, tensor in tensors.items()}
         shapes = {name: self._shapes.get(name, array.shape) for name, array in arrays.items()}
-        arrays = {n: a.reshape(shapes[n]) if a.size == math.prod(shapes[n]) else a for n, a in arrays.items()}
+        if any(array.ndim for array in arrays.values()):  # not an optimizer's counts: a number for each weight
+            arrays = {n: a.reshape(shapes[n]) if a.size == math.prod(shapes[n]) else a for n, a in arrays.items()}
         return self.alignment.as_torch(arrays)
 
 

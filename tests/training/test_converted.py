@@ -30,6 +30,8 @@ def test_a_name_alone_is_a_model(tmp_path: Path) -> None:
     assert (recipe.model.name, recipe.model.args, recipe.model.source) == ("torchvision:resnet18", {}, None)
     assert load(tmp_path, "{name: torchvision:resnet18, args: {num_classes: 10}}").model.args == {"num_classes": 10}
     assert load(tmp_path, "torchvision:resnet18(num_classes=10)").model.args == {"num_classes": 10}
+    own = load(tmp_path, "{name: 'net.py:Net(sizes=[8, 16])', source: x.py, classes: 3}").model
+    assert (own.name.rpartition("/")[2], own.args) == ("net.py:Net", {"sizes": [8, 16]})
     assert load(tmp_path, "resnet18").digest == load(tmp_path, "{name: resnet18}").digest
 
 
@@ -40,7 +42,8 @@ def test_a_name_alone_is_a_model(tmp_path: Path) -> None:
             "torchwision:resnet18",
             "no model is called 'torchwision:resnet18'; .* also takes torchvision:NAME, timm:NAME and FILE.py:NAME",
         ),
-        ("torchvision:resnet18(10)", r"no model is called 'torchvision:resnet18\(10\)'"),
+        ("torchvision:resnet18(10)", r"torchvision:resnet18\(10\): give its arguments by name, either under `args` or in"),
+        ("{name: net.py:Net(width=8), args: {depth: 2}, source: x.py}", "either under `args` or in the name"),
         ("torchvision:resnet18(num_classes=0)", "num_classes must be a positive whole number"),
         ("net.py:build", "net.py:build needs source: FILE, its counterpart in MindSpore; msmigrate convert-model "),
         ("'net.py:Net -- --width 2'", "no model is called 'net.py:Net -- --width 2'"),

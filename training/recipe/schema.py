@@ -98,15 +98,15 @@ class Model(Part):
     @model_validator(mode="before")
     @classmethod
     def _named(cls, given: Any) -> Any:
-        if not isinstance(given, str):
-            return given
+        keys = {"name": given} if isinstance(given, str) else given
+        name = keys.get("name") if isinstance(keys, dict) else None
+        if not isinstance(name, str) or "args" in keys:
+            return keys
         try:
-            spec = model_spec.parse(given)
+            spec = model_spec.parse(name)
         except BadInput:  # one of msmigrate's own models, or no model
-            return {"name": given}
-        return (
-            {"name": given} if spec.args or spec.words else {"name": f"{spec.place}:{spec.name}", "args": spec.kwargs}
-        )
+            return keys
+        return keys if spec.args or spec.words else {**keys, "name": f"{spec.place}:{spec.name}", "args": spec.kwargs}
 
 
 FOLDER = "folder:"

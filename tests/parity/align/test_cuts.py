@@ -227,3 +227,49 @@ def test_values_come_back_as_they_went(data: st.DataObject) -> None:
     back = found.as_torch(there)
     assert all(np.array_equal(back[name], values[name]) for name in values) and [*back] == ["other", *values]
     assert [*found.as_torch({cut.names[0]: there[cut.names[0]]})] == ([*cut.torch] if len(cut.names) == 1 else [])
+
+
+ONE_NUMBER = {
+    "torch": """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(192, 5)
+        self.scale = nn.Parameter(torch.full((1,), 1.5))
+
+    def forward(self, x):
+        return self.fc(nn.functional.avg_pool2d(x, x.shape[-1] // 8).flatten(1)) * self.scale
+""",
+    "mindspore": """
+from mindspore import Parameter, Tensor, nn, ops
+
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Dense(192, 5)
+        self.scale = Parameter(Tensor([1.5]))
+
+    def construct(self, x):
+        size = x.shape[-1] // 8
+        return self.fc(ops.avg_pool2d(x, size, size).flatten(start_dim=1)) * self.scale
+""",
+}
+
+
+def test_a_weight_of_one_number_has_a_count_without_axes_as_in_torch(tmp_path: Path) -> None:
+    """Adam's steps: one number for each weight, and not in the weight's shape."""
+    files = {side: tmp_path / f"{side}_net.py" for side in ONE_NUMBER}
+    for side, text in ONE_NUMBER.items():
+        files[side].write_text(text)
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(yaml.safe_dump({**yaml.safe_load((HERE / "pair.yaml").read_text()), **ADAM, "ema": None}))
+    pair = Pair(f"{files['torch']}:Net()", f"{files['mindspore']}:Net()")
+    job = ParityJob(recipes.load(recipe), tmp_path / "traces", pair=pair, steps=1, init_seeds=1, no_replay=True)
+    report = parity_step(recipe, job)
+    assert not [place for place in failed(report) if "distribution" not in place]
+    assert {f.name for f in report.findings if f.part == "step1 step"} == {"fc.weight", "fc.bias", "scale"}

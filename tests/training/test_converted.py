@@ -42,7 +42,7 @@ def test_a_name_alone_is_a_model(tmp_path: Path) -> None:
             "torchwision:resnet18",
             "no model is called 'torchwision:resnet18'; .* also takes torchvision:NAME, timm:NAME and FILE.py:NAME",
         ),
-        ("torchvision:resnet18(10)", r"torchvision:resnet18\(10\): give its arguments by name, either under `args` or in"),
+        ("torchvision:resnet18(10)", r"model 'torchvision:resnet18\(10\)': give its arguments by name"),
         ("{name: net.py:Net(width=8), args: {depth: 2}, source: x.py}", "either under `args` or in the name"),
         ("torchvision:resnet18(num_classes=0)", "num_classes must be a positive whole number"),
         ("net.py:build", "net.py:build needs source: FILE, its counterpart in MindSpore; msmigrate convert-model "),

@@ -88,7 +88,7 @@ def check(name: str, arguments: Mapping[str, Any]) -> None:
         zoos = "; a recipe also takes torchvision:NAME, timm:NAME and FILE.py:NAME, with arguments by keyword"
         ours += zoos * (":" in name)
         if name.endswith(")") and not is_ours(name.partition("(")[0]):
-            raise BadRecipe(f"{name}: give its arguments by name, either under `args` or in the name")
+            raise BadRecipe(f"model {name!r}: give its arguments by name, either under `args` or in the name")
         raise BadRecipe(f"no model is called {name!r}; {ours}")
     for argument, value in arguments.items():
         if argument not in ARGUMENTS[name]:

@@ -27,7 +27,7 @@ from ...training.recipe.schema import FINE_TUNING, Recipe
 from ...workers.worker import wait_for
 from ..job import ParityJob
 from .layers import Calls, Layers, across_blocks, describe, torch_class
-from .model_structure import Shape, Structure, file, parent, read
+from .model_structure import Shape, Structure, Values, file, parent, read
 
 
 def everything(torch: Structure) -> Alignment:
@@ -209,16 +209,17 @@ class Alignment:
     """What corresponds in the two models.
 
     calls: (torch path, call, MindSpore path, call) of the layers that run; parameters: torch state name -> Tensor,
-    in the torch model's order; classes: how many the torch model tells apart; logits: the shape of its output; ask:
-    what has to be decided by a map first; unlike: the tensors that differ between the two nets; left_alone: the
-    parameters that torch's model does not compute with, and MindSpore's net freezes; freezes: whether it does so for
-    this step alone; counts: framework -> path -> how often a layer runs in one pass, where that is not once; chains:
-    torch path -> the Cells that compute one after the other what it does, none where no Cells do; shapes: torch path ->
-    its output's shape without the first axis, where MindSpore's has the axes grouped otherwise, or the channels
-    elsewhere; for_all: torch paths of what MindSpore's net computes once for all examples of a batch, and torch for
-    each; aliases: further names of tensors that several of torch's modules have -> the first; cuts: the tensors that
-    one side has in parts, which are not in `parameters`; order: torch's names in its model's order, where there are
-    cuts; identity: a recipe's own models, whose names are equal.
+    in the torch model's order; classes: how many the torch model tells apart; logits, values: the shape and the
+    numbers of its output; ask: what has to be decided by a map first; unlike: the tensors that differ between the
+    two nets; left_alone: the parameters that torch's model does not compute with, and MindSpore's net freezes;
+    freezes: whether it does so for this step alone; counts: framework -> path -> how often a layer runs in one
+    pass, where that is not once; chains: torch path -> the Cells that compute one after the other what it does,
+    none where no Cells do; shapes: torch path -> its output's shape without the first axis, where MindSpore's has
+    the axes grouped otherwise, or the channels elsewhere; for_all: torch paths of what MindSpore's net computes
+    once for all examples of a batch, and torch for each; aliases: further names of tensors that several of torch's
+    modules have -> the first; cuts: the tensors that one side has in parts, which are not in `parameters`; order:
+    torch's names in its model's order, where there are cuts; identity: a recipe's own models, whose names are
+    equal.
     """
 
     modules: tuple[Match, ...] = ()
@@ -227,6 +228,7 @@ class Alignment:
     left: tuple[Left, ...] = ()
     classes: NonNegativeInt = 0
     logits: Shape = ()
+    values: Values = Values.ANY
     scope: Scope = ALL
     ask: tuple[Question, ...] = ()
     unlike: tuple[Unlike, ...] = ()
@@ -371,7 +373,7 @@ def read_alignment(options: ParityJob) -> Alignment:
         return IDENTITY
     if options.alone:  # nothing is known of a net on another machine: everything may have a counterpart
         torch = read(file(options.folder, "torch"))
-        return replace(everything(torch), logits=_logits(torch), scope=scope(torch, torch))
+        return replace(everything(torch), logits=_logits(torch), values=torch.values, scope=scope(torch, torch))
     return _read(wait_for(options.folder / ALIGNMENT))
 
 

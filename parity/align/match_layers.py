@@ -574,7 +574,7 @@ def align_pair(options: ParityJob) -> None:
     torch, mindspore = read(file(folder, "torch")), read(file(folder, "mindspore"))
     found = align(torch, mindspore, rules, options.pair.freezes)
     classes = torch.outputs[0][1] if torch.outputs and len(torch.outputs[0]) > 1 else 0
-    found = replace(found, classes=classes, logits=_logits(torch), scope=scope(torch, mindspore))
+    found = replace(found, classes=classes, logits=_logits(torch), values=torch.values, scope=scope(torch, mindspore))
     partial = folder / OPEN
     partial.write_text(json.dumps({"format": FORMAT, **asdict(found)}, indent=1), encoding="utf-8")
     check(found)  # after writing it, so that a map can be made from a refused alignment

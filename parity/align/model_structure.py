@@ -18,6 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,21 @@ from ...errors import BadInput
 from ...input_files import LARGEST_PYTHON, python_tree, read_bytes, read_json, typed
 from ...migrate.model_spec import NOT_THEIRS
 from ...printable import quoted
+
+
+class Values(StrEnum):
+    """What the numbers that a model returns are: a loss may take shares alone, as torch's BCELoss."""
+
+    ANY = "any"
+    POSITIVE = "not negative"
+    SHARES = "between 0 and 1"
+
+    @classmethod
+    def of(cls, array: np.ndarray) -> Values:
+        """Those of an output, of any shape."""
+        if array.dtype.kind != "f" or not array.size or not array.min() >= 0:
+            return cls.ANY
+        return cls.SHARES if array.max() <= 1 else cls.POSITIVE
 
 
 @dataclass
@@ -154,7 +170,7 @@ class Call:
 class Structure:
     """A model as one framework reports it. outputs: shapes of the tensors the model returns; own: the parts of the step
     that the user's function brought; tokens: whether the first input has no gradient; aliases: in torch's model,
-    further names of tensors that several modules have -> the first."""
+    further names of tensors that several modules have -> the first; values: what the first output's numbers are."""
 
     framework: str
     modules: tuple[Module, ...]
@@ -163,6 +179,7 @@ class Structure:
     own: tuple[str, ...] = ()
     tokens: bool = False
     aliases: Mapping[str, str] = field(default_factory=dict)
+    values: Values = Values.ANY
 
     @cached_property
     def by_path(self) -> dict[str, Module]:

@@ -41,7 +41,7 @@ from ..record.batches import Images, given_batches, write_inputs
 from ..record.batches import Inputs as StepInputs
 from ..run_folder import START
 from .layers import layer_class
-from .model_structure import Held, Module, Structure, Watch, few, file, join
+from .model_structure import Held, Module, Structure, Values, Watch, few, file, join
 from .user_model import (
     Given,
     StepOutput,
@@ -223,8 +223,9 @@ def _described(taken: Given, arrays: tuple[np.ndarray, ...], batch: int, tokens:
         outputs = run_users("the torch model", lambda: model.train()(*given))
     reached = _leaves_of(flat(outputs, torch.Tensor))
     shapes = tuple(of_batch(tuple(x.shape), len(arrays[0]), len(inputs[0]), batch) for x in flat(outputs, torch.Tensor))
-    parts = tuple(taken.parts)
-    return Structure("torch", _modules(model, reached), watch.in_order(), shapes, parts, tokens, _aliases(model))
+    values = Values.of(_numpy(next(iter(flat(outputs, torch.Tensor)), torch.zeros(0))))
+    modules, parts = _modules(model, reached), tuple(taken.parts)
+    return Structure("torch", modules, watch.in_order(), shapes, parts, tokens, _aliases(model), values)
 
 
 def _aliases(model: nn.Module) -> dict[str, str]:

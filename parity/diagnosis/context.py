@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,7 +72,7 @@ class Context:
     def inputs(self) -> Inputs:
         """The batches that every side was fed; for a pair, with the shape of the model's output."""
         found = read_inputs(self.folder, self.recipe)
-        return found if self.paired is None else replace(found, logits=self.paired.alignment.logits)
+        return found if self.paired is None else found.of_pair(self.paired.alignment)
 
     def failed(self, stage: str, part: str | None = None) -> list[Finding]:
         """The failed tensors of a stage (and part), first divergence first."""

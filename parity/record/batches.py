@@ -10,7 +10,7 @@ inputs.safetensors   images{i} float32 (N, C, H, W), labels{i} int64 (N,) or flo
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,8 @@ from ...training.data.random_draws import Key, Mix, batch_generator, draw_mix
 from ...training.data.sample import Sample, picks
 from ...training.data.sources import open_arrays, samples
 from ...training.recipe.schema import Recipe
-from ..align.alignment import ALL, Scope
+from ..align.alignment import ALL, Alignment, Scope
+from ..align.model_structure import Values
 from ..job import ParityJob, as_arrays, batch_file
 from ..run_folder import INPUTS
 
@@ -32,14 +33,20 @@ Images = np.ndarray | tuple[np.ndarray, ...]  # what a model takes; several inpu
 class Inputs:
     """The batches that every side is fed: images[i] (N, C, H, W) and labels[i] of step i + 1; number of classes.
 
-    logits: the shape of the model's output, where it is not (N, classes). scope: what both sides can record.
+    logits: the shape of the model's output, where it is not (N, classes); values: its numbers. scope: what both sides
+    can record.
     """
 
     images: list[Images]
     labels: list[np.ndarray]
     classes: int
     logits: tuple[int, ...] = ()
+    values: Values = Values.ANY
     scope: Scope = ALL
+
+    def of_pair(self, alignment: Alignment) -> Inputs:
+        """The same batches, with what is known of what the two models make of them."""
+        return replace(self, logits=alignment.logits, values=alignment.values, scope=alignment.scope)
 
 
 @dataclass(frozen=True)

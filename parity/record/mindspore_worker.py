@@ -201,7 +201,7 @@ def main(options: ParityJob) -> None:
             side.compiles(inputs.images[0], inputs.labels[0])
     writer.about = {**writer.about, resume.NOTES: side.notes}
     if paired is not None:
-        inputs = replace(inputs, logits=paired.alignment.logits, scope=paired.alignment.scope)
+        inputs = inputs.of_pair(paired.alignment)
     if writer.wants("data") and as_arrays(options):
         record_given(side, inputs, writer)
     if writer.wants("init", "update"):

@@ -29,6 +29,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..align.model_structure import Values
+
 ROOT = "(model)"  # the name of the model itself, where it draws outside any submodule
 OUTSIDE = "(step)"  # the name of the loss and of everything else outside the model
 Kind = Literal["uniform", "normal"]
@@ -354,9 +356,15 @@ def _upstream(size: int) -> np.ndarray:
     return values
 
 
-def given_logits(batch: int, *classes: int) -> np.ndarray:
-    """Normal float32 logits, (batch, classes, …), standard deviation 3: confident here, undecided there."""
-    return _given("logits").standard_normal((batch, *classes), dtype=np.float32) * np.float32(3.0)
+def given_logits(shape: tuple[int, ...], values: Values = Values.ANY) -> np.ndarray:
+    """Normal float32 logits, (batch, classes, …), standard deviation 3: confident here, undecided there.
+
+    values: what the model's own are: of shares they are the logistic function, of what is not negative the size.
+    """
+    logits = _given("logits").standard_normal(shape, dtype=np.float32) * np.float32(3.0)
+    if values is Values.SHARES:
+        return np.asarray(1.0 / (1.0 + np.exp(-logits.astype(np.float64))), np.float32)
+    return np.abs(logits) if values is Values.POSITIVE else logits
 
 
 def _given(key: str) -> np.random.Generator:

@@ -407,7 +407,7 @@ def record_probes(side: Side, inputs: Inputs, writer: TraceWriter) -> None:
     """The loss on given logits, and the optimizer on given gradients, from the starting weights."""
     if inputs.scope.given_logits and writer.wants("loss"):
         shape = inputs.logits or (len(inputs.labels[0]), inputs.classes)
-        value, gradient = side.loss(given_logits(*shape), inputs.labels[0])
+        value, gradient = side.loss(given_logits(shape, inputs.values), inputs.labels[0])
         writer.add("loss", "given logits", "loss", value)
         writer.add("loss", "given logits", "logits.grad", gradient)
     if not writer.wants("update"):
@@ -532,7 +532,8 @@ def _clipping(side: Side, writer: TraceWriter, max_norm: float) -> None:
         grads = _given(side, step)
         norm = np.sqrt(sum(float(np.square(grad, dtype=np.float64).sum()) for grad in grads.values()))
         share = np.float32(factor * max_norm / norm)
-        clipped = side.clipped({name: grad * share for name, grad in grads.items()})
+        # the product of an array without axes is a number
+        clipped = side.clipped({name: np.asarray(grad * share) for name, grad in grads.items()})
         norms = [
             np.linalg.norm(array.astype(np.float64)) for array in (clipped[name] for name in grads if name in clipped)
         ]

@@ -350,7 +350,7 @@ def record_start_of(options: ParityJob) -> tuple[nn.Module, Inputs, Paired | Non
         write_start(model, options)
         progress("torch: waiting for the alignment", State.WAITING)
         paired = Paired(given, read_alignment(options))
-        inputs = replace(inputs, logits=paired.alignment.logits, scope=paired.alignment.scope)
+        inputs = inputs.of_pair(paired.alignment)
     start = continued_from(options)
     for name, dtype, variant, place in shortening(precisions(model, device(options.torch_device)), options.precision):
         side = TorchSide(recipe, model, dtype, variant, paired, start, place)

@@ -20,8 +20,8 @@ def test_gradients_are_fixed_by_name_and_step() -> None:
 
 
 def test_logits_are_fixed_and_spread() -> None:
-    logits = given_logits(64, 10)
-    np.testing.assert_array_equal(logits, given_logits(64, 10))
+    logits = given_logits((64, 10))
+    np.testing.assert_array_equal(logits, given_logits((64, 10)))
     assert logits.dtype == np.float32 and logits.shape == (64, 10) and 2.5 < logits.std() < 3.5
 
 

@@ -69,7 +69,7 @@ def explained(context: Context) -> Explained:
     shape = context.inputs.logits or (len(labels), context.inputs.classes)
     if not labels.size or len(shape) < 2:
         return Explained(plain)
-    logits = given_logits(*shape)
+    logits = given_logits(shape, context.inputs.values)
     outcome = partial(_outcome, context, logits, labels)
     usual = outcome(plain)
     tries = itertools.chain(

@@ -60,7 +60,7 @@ BUDGET = 100_000  # steps of reading; a script of a thousand lines takes some te
 DEEPEST_CALL = 12
 RUNS = 24  # of one function; presets and helpers are called a few times, each with other arguments
 MOST_FILES = 100
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+PLAIN, FUNCTIONS = (Constant, ListValue, DictValue), syntax.FUNCTIONS
 
 Evaluate = Callable[["Interpreter", Any, Scope], Value]
 Execute = Callable[["Interpreter", Any, Scope], End]
@@ -136,6 +136,7 @@ class Interpreter:
         self.yields: dict[int, bool] = {}  # whether a function is a generator
         self.modules: dict[str, frozenset[str]] = {}  # by file: what is a module by its use
         self.runs: dict[int, int] = {}
+        self.altered: set[int] = set()  # functions whose plain results a decorator may change
         self.returns: list[list[tuple[int, Value]]] = []
         self.unnamed: set[int] = set()  # nodes of functions that nothing names, whose uses are left out
         self.depth = self.outside = 0  # outside: how many of the loops around are outside of the function
@@ -463,7 +464,8 @@ class Interpreter:
             return first(loaders)
         best = min((rank for rank, _ in found), default=0)
         rest = first([value for rank, value in found if rank != best])
-        return with_other(agreed([value for rank, value in found if rank == best]), rest)
+        result = with_other(agreed([value for rank, value in found if rank == best]), rest)
+        return Value() if id(node) in self.altered and isinstance(result, PLAIN) else result
 
     def _bind_parameters(
         self, function: ScriptFunction, arguments: list[CallArgument], scope: Scope, by_script: bool

@@ -26,9 +26,8 @@ from ..read_script.abstract_values import (
     known,
 )
 from ..read_script.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter, is_property
-from ..read_script.syntax import is_outer, names_it, root
+from ..read_script.syntax import OF_LOGS, changed_arguments, is_outer, names_it, root
 from ..source_files import ScriptFile
-from .changed_arguments import OF_LOGS, changed_arguments
 
 # how a definition binds its value; inner: a name in a comprehension or a lambda, which is an element of it
 IS, EACH, ADDS, GIVEN, NAMED, INNER = "is", "each", "adds", "given", "named", "inner"

@@ -41,6 +41,47 @@ OPTIONS = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--rat
 OPTIONS += "args = p.parse_args()\n"
 OWN = "class Own:\n    rate = 0.2\nown = Own()\n"
 KEPT = "class Kept:\n    def __init__(self, rate=0.2):\n        self.rate = rate\nkept = Kept()\n"
+GIVES, SETS = "def get():\n    return 0.2\n", "def conf():\n    global rate\n    rate = 0.7\n"
+DECORATOR = """
+rate = 0.2
+kept_functions = []
+def call(f):
+    f()
+    return f
+def given(value):
+    def wrap(f):
+        f(value)
+        return f
+    return wrap
+def now(f):
+    return f()
+def double(f):
+    def g(*a):
+        return 2 * f(*a)
+    return g
+def timed(f):
+    def g(*a, **k):
+        print("begins")
+        return f(*a, **k)
+    return g
+def logged(f):
+    def g(*a, **k):
+        found = f(*a, **k)
+        print(found)
+        return found
+    return g
+def keep(f):
+    kept_functions.append(f)
+    return f
+def faster(cls):
+    cls.rate = 0.7
+    return cls
+class Halved:
+    def __init__(self, f):
+        self.f = f
+    def __call__(self):
+        return self.f() / 2
+"""
 LOAD = f"def load(name):\n    if not {SEEN}:\n        return {{0}}\n    {{1}}\n"
 
 # what stands before, the rate, and which is drafted; None: it is asked for
@@ -232,6 +273,88 @@ CHANGED: dict[str, tuple[str, str, float | None]] = {
         None,
     ),
     "an else without a break": ("for one in ['a', 'b']:\n    print(one)\nelse:\n    rate = 0.6\n", "rate", 0.6),
+    # what a decorator does with a function
+    "a decorator that calls": (f"{DECORATOR}@call\n{SETS}", "rate", 0.7),
+    "a method that calls": (
+        "rate = 0.2\nclass App:\n    def config(self, f):\n        f()\napp = App()\n"
+        "@app.config\ndef conf():\n    global rate\n    rate = 0.7\n",
+        "rate",
+        0.7,
+    ),
+    "a decorator of a library": (
+        f"from sacred import Experiment\nex = Experiment('a')\nrate = 0.2\n@ex.config\n{SETS}",
+        "rate",
+        None,
+    ),
+    "a decorator with a value": (
+        f"{DECORATOR}@given(0.7)\n{SETS.replace('()', '(v)').replace('0.7', 'v')}",
+        "rate",
+        0.7,
+    ),
+    "a decorator that doubles": (f"{DECORATOR}@double\n{GIVES}", "get()", None),
+    "a decorator that doubles a method": (
+        f"{DECORATOR}class C:\n    @double\n    def get(self):\n        return 0.2\n",
+        "C().get()",
+        None,
+    ),
+    "a decorator that calls at once": (f"{DECORATOR}@now\n{GIVES}", "get", 0.2),
+    "a decorator that hands on": (f"{DECORATOR}@timed\n{GIVES}", "get()", 0.2),
+    "a decorator that hands on by a name": (f"{DECORATOR}@logged\n{GIVES}", "get()", 0.2),
+    "a decorator that keeps": (f"{DECORATOR}@keep\n{GIVES}", "get()", 0.2),
+    "a class as decorator": (f"{DECORATOR}@Halved\n{GIVES}", "get()", 0.1),
+    "a decorator of a class": (f"{DECORATOR}@faster\nclass C:\n    rate = 0.2\n", "C.rate", 0.7),
+    "a decorator of functools": (f"import functools\n@functools.lru_cache\n{GIVES}", "get()", 0.2),
+    "a decorator that was not found": (f"from lacking import twice\n@twice\n{GIVES}", "get()", None),
+    "a decorator for the end": (f"import atexit\nrate = 0.2\n@atexit.register\n{SETS}", "rate", 0.2),
+    # := where it may not run
+    "behind and": (f"rate = 0.2\nif {SEEN} and (rate := 0.7):\n    pass\n", "rate", None),
+    "behind or": (f"rate = 0.2\nif {SEEN} or (rate := 0.7):\n    pass\n", "rate", None),
+    "behind True and": ("rate = 0.2\nif True and (rate := 0.7):\n    pass\n", "rate", 0.7),
+    "behind False and": ("rate = 0.2\nif False and (rate := 0.7):\n    pass\n", "rate", 0.2),
+    "behind an option": (f"{OPTIONS}rate = 0.2\nif args.rate > 1 and (rate := 0.7):\n    pass\n", "rate", 0.2),
+    "in one of two": (f"rate = 0.2\nx = (rate := 0.7) if {SEEN} else 1\n", "rate", None),
+    "in a comparison": ("rate = 0.2\n0 < float(sys.argv[1]) < (rate := 0.7)\n", "rate", None),
+    "in a comprehension": ("rate = 0.2\n[rate := float(v) for v in sys.argv]\n", "rate", None),
+    "in a generator": ("rate = 0.2\nany((rate := float(v)) for v in sys.argv[1:])\n", "rate", None),
+    "in a table's comprehension": ("rate = 0.2\n{v: (rate := float(v)) for v in sys.argv}\n", "rate", None),
+    # exec
+    "exec of a file": ("rate = 0.2\nexec(open('conf.py').read())\n", "rate", None),
+    "exec of a file that has it": ("rate = 0.2\nexec(open('settings.py').read())\n", "rate", None),
+    "exec of a file without it": ("speed = 0.2\nexec(open('settings.py').read())\n", "speed", 0.2),
+    "exec of the command line's": ("rate = 0.2\nexec(open('lines.py').read())\n", "rate", 0.2),
+    "exec of what is compiled": ("rate = 0.2\nexec(compile(open('conf.py').read(), 'x', 'exec'))\n", "rate", None),
+    "exec of a text": ("rate = 0.2\nexec('rate = 0.7')\n", "rate", None),
+    "exec of a path": ("rate = 0.2\nexec(Path('conf.py').read_text())\n", "rate", None),
+    "exec into a table": ("table = {'rate': 0.2}\nexec(open('conf.py').read(), table)\n", "table['rate']", None),
+    "exec in a function": ("rate = 0.2\ndef read():\n    exec(open('x').read(), globals())\nread()\n", "rate", None),
+    "exec in a function's names": ("rate = 0.2\ndef read():\n    exec(open('x').read())\nread()\n", "rate", 0.2),
+    "exec, perhaps": (f"rate = 0.2\nif {SEEN}:\n    exec(open('conf.py').read())\n", "rate", None),
+    # settings that a function gets which was not found
+    "a table given away": ("from lacking import fill\ntable = {'rate': 0.2}\nfill(table)\n", "table['rate']", None),
+    "a table given by name": (
+        "from lacking import fill\ntable = {'rate': 0.2}\nfill(conf=table)\n",
+        "table['rate']",
+        None,
+    ),
+    "a table inside": (
+        "from lacking import fill\ntable = {'opt': {'rate': 0.2}}\nfill(table)\n",
+        "table['opt']['rate']",
+        None,
+    ),
+    "a table given to a method": (
+        "from lacking import Loader\nl = Loader()\ntable = {'rate': 0.2}\nl.fill(table)\n",
+        "table['rate']",
+        None,
+    ),
+    "a list given away": ("import lacking\nrates = [0.2, 0.1]\nlacking.fill(rates)\n", "rates[0]", None),
+    "an object given away": (f"from lacking import fill\n{KEPT}fill(kept)\n", "kept.rate", None),
+    "a copy given away": ("from lacking import fill\ntable = {'rate': 0.2}\nfill(dict(table))\n", "table['rate']", 0.2),
+    "what it has given away": (
+        "from lacking import fill\ntable = {'rate': 0.2}\nfill(**table)\n",
+        "table['rate']",
+        0.2,
+    ),
+    "a table for a log": ("import wandb\ntable = {'rate': 0.2}\nwandb.init(config=table)\n", "table['rate']", 0.2),
 }
 
 
@@ -239,6 +362,7 @@ def of_rate(before: str, rate: str, write: Write) -> Path:
     """A script whose rate is this, with a file of settings and one that changes them."""
     script = write(HEAD + before + REST.format(rate) + LOOP)
     (script.parent / "settings.py").write_text(SETTINGS)
+    (script.parent / "lines.py").write_text("import sys\nfor a in sys.argv[1:]:\n    globals()[a] = 0.7\n")
     (script.parent / "change.py").write_text(f"import settings, sys\nsettings.rate = {GIVEN}\n")
     return script
 

@@ -174,6 +174,8 @@ def _of_library(
         return copied(values[0]) if name.startswith("copy.") else values[0]
     if name == "os.path.join":
         return joined(values)
+    if name == "importlib.import_module" and isinstance(module := known(values[0] if values else None), str):
+        return interpreter.file(module) or LibraryName(module)
     if name.endswith(".shuffle") and values and isinstance(values[0], ListValue) and interpreter.certainty != OPTION:
         values[0].forget()
     if name in ("sys.path.insert", "sys.path.append") and arguments and interpreter.certainty != OPTION:
@@ -455,7 +457,7 @@ def decorated(interpreter: Interpreter, of: ScriptFunction | ScriptClass, scope:
                 interpreter.make(by, given, node, scope) if isinstance(by, ScriptClass) else interpreter.call(by, given)
             )
             found = made if type(made) is not Value else found
-        elif does != syntax.PASSES and not names.is_plain_decorator(name):
+        elif does not in (syntax.PASSES, syntax.KEEPS) and not names.is_plain_decorator(name):
             interpreter.altered.add(id(of.node))
             for forget_again in FORGETS if not does and isinstance(of, ScriptFunction) else ():
                 forget_again(interpreter, of)  # a library may call it

@@ -586,8 +586,8 @@ def with_line(found: Value, node: ast.expr | ast.stmt, text: str, scope: Scope) 
 
 def joined(conditions: Sequence[str]) -> str:
     """The conditions joined by `and`."""
-    several = len(conditions) > 1
-    return " and ".join(f"({one})" if several and " or " in one else one for one in conditions)
+    each = dict.fromkeys(conditions)  # a function that calls itself has its own again
+    return " and ".join(f"({one})" if len(each) > 1 and " or " in one else one for one in each)
 
 
 def _either(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import ast
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeGuard
 
@@ -123,6 +124,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 ANY = "*"  # stands for a name that is only known when the script runs
 
 
+@lru_cache(maxsize=1024)
 def defined_alone(tree: ast.Module) -> set[str]:
     """The functions at the top of a file whose names it imports nowhere, so that these names are of no other file's."""
     imports = (one for one in ast.walk(tree) if isinstance(one, (ast.Import, ast.ImportFrom)))
@@ -182,8 +184,13 @@ def root(node: ast.expr) -> ast.expr:
 
 def is_outer(node: ast.AST | None, function: ast.AST | None) -> bool:
     """Whether this is a name, or a tuple with one, that a function declares global or nonlocal."""
-    shared = (one for one in ast.walk(function) if isinstance(one, (ast.Global, ast.Nonlocal))) if function else ()
-    return node is not None and any(names_it(node, name) for one in shared for name in one.names)
+    return node is not None and function is not None and any(names_it(node, name) for name in _outer_names(function))
+
+
+@lru_cache(maxsize=8192)
+def _outer_names(function: ast.AST) -> list[str]:
+    declared = (one for one in ast.walk(function) if isinstance(one, (ast.Global, ast.Nonlocal)))
+    return [name for one in declared for name in one.names]
 
 
 def names_it(node: ast.AST, name: str) -> bool:
@@ -245,7 +252,11 @@ def assigned_in(node: ast.AST) -> list[str]:
     return [one.target.id for one in ast.walk(node) if isinstance(one, ast.NamedExpr)]
 
 
-CALLS, PASSES, ALTERS = "it calls the function", "it gives back what the function does", "it may give back another"
+# what runs its parts any number of times, a `try` where it has an `except`
+MAYBE = (ast.For, ast.AsyncFor, ast.While, ast.If, ast.Match, ast.Try, ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp)
+# what a decorator does with its function
+CALLS, KEEPS, PASSES, DROPS = "it calls it", "it keeps it", "it hands on what it gives", "it gives back nothing"
+ALTERS, REGISTERS = "it may give back another", "a library may call it"
 
 
 def decorates(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, bound: bool) -> str:
@@ -266,9 +277,16 @@ def decorates(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, bou
         anew = {getattr(target, "id", "") for part in parts for target, value in stores(part) if not calls(value)}
         results = [part.value for part in parts if isinstance(part, ast.Return)]
         same = [calls(result) or getattr(result, "id", "") in kept - anew for result in results]
-        if not any(map(calls, parts)) or not all(same):
+        maybe = (part for part in parts if isinstance(part, MAYBE) and getattr(part, "handlers", True))
+        once = sum(map(calls, parts)) == 1 and not any(calls(node) for part in maybe for node in ast.walk(part))
+        if not once or not all(same):
             return ALTERS
-    return PASSES
+        if not results:
+            return DROPS
+    read = [part for part in ast.walk(function) if getattr(part, "id", "") == (given or [""])[0]]
+    parts = [part for part in ast.walk(function) if isinstance(part, (ast.Return, ast.Attribute))]
+    plain = [part.value for part in parts]
+    return KEEPS if any(id(part) not in inside and part not in plain for part in read) else PASSES
 
 
 # what a call may change
@@ -322,30 +340,39 @@ def _changed_names(function: ast.FunctionDef | ast.AsyncFunctionDef, passed: Cal
     """The names whose objects a function may change, by an attribute, an element, `+=` or a call, or hands back."""
     found: set[str] = set()
     aliases: dict[str, set[str]] = {}  # a name -> the names whose object, or a part of it, it may be
+    holds: dict[str, set[str]] = {}  # a name -> those whose objects are put into its object
+    inside: set[str] = set()  # the names of whose objects what is put into them may be changed, too
     read = Counter(part.attr for part in ast.walk(function) if isinstance(part, ast.Attribute))
     for node in ast.walk(function):
         written: list[ast.expr] = []
         for target, value in _bindings(node):
             if isinstance(target, ast.Attribute) and read[target.attr] == 1:
                 continue  # it is kept, and nothing here changes it
-            inside = _names_in(value)
+            given = _names_in(value)
+            of = holds if isinstance(target, (ast.Attribute, ast.Subscript)) else aliases
             for part in (part for part in ast.walk(target) if isinstance(part, ast.Name)):
-                aliases.setdefault(part.id, set()).update(inside)
+                of.setdefault(part.id, set()).update(given)
         if isinstance(node, (ast.Assign, ast.Delete)):
             written = [one for one in node.targets if isinstance(one, (ast.Attribute, ast.Subscript))]
         elif isinstance(node, ast.AugAssign):
             written = [node.target]
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and not passed(node.value.func):
-            given = (keyword.value for keyword in node.value.keywords)
-            written = [node.value.func, *node.value.args, *given]
+            named = (keyword.value for keyword in node.value.keywords)
+            written = [node.value.func, *node.value.args, *named]
         elif isinstance(node, ast.Return) and node.value is not None:
             written = [node.value]
-        found |= {at.id for one in written if not _is_plain(one) and isinstance(at := root(one), ast.Name)}
+        names = {at.id for one in written if not _is_plain(one) and isinstance(at := root(one), ast.Name)}
+        plain = isinstance(node, (ast.Assign, ast.Delete)) and all(isinstance(one.value, ast.Name) for one in written)
+        found |= names
+        inside |= set() if plain else names  # `table["a"] = b` changes the table alone
     waiting = list(found)
     while waiting:
-        more = aliases.get(waiting.pop(), set()) - found
+        name = waiting.pop()
+        deep = name in inside
+        more = aliases.get(name, set()) | (holds.get(name, set()) if deep else set())
+        waiting += [one for one in more if one not in found or (deep and one not in inside)]
         found |= more
-        waiting += more
+        inside |= more if deep else set()
     return found
 
 

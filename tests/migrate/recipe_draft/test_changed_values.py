@@ -581,3 +581,76 @@ def test_a_case_is_a_condition_with_its_pattern(write: Write) -> None:
     step = f"        opt.step()\n        match len(x):\n            case 3 | 5:\n                {cut}\n"
     found = listed(write(HEAD + REST.format(0.2) + LOOP.replace("        opt.step()\n", step)))
     assert found == [f"{cut} [only where len(x) matches 3 | 5]"]
+
+
+# what decorators do with a function that trains
+
+TRAIN = "def train():\n" + "".join(f"    {line}\n" for line in LOOP.strip().splitlines())
+WRAPS = "def deco(f):\n    def g(*a, **k):\n{0}    return g\n@deco\n" + TRAIN + "train()\n"
+ZEROS, NOT_FOLLOWED = (
+    "torch.nn.init.zeros_(net.fc.weight)",
+    "what the decorator does with this function is not followed",
+)
+DECORATED: dict[str, tuple[str, list[str]]] = {
+    "before it": (WRAPS.format(f"        {ZEROS}\n        return f(*a, **k)\n"), [ZEROS]),
+    "after it": (WRAPS.format(f"        found = f(*a, **k)\n        {ZEROS}\n        return found\n"), [ZEROS]),
+    "twice": (WRAPS.format("        f(*a)\n        f(*a)\n"), ["f(*a)", "f(*a)", "@deco def train():"]),
+    "in a loop": (
+        WRAPS.format("        for i in range(3):\n            f(*a)\n"),
+        ["f(*a) [for i in range(3)]", "@deco def train():"],
+    ),
+    "never": (WRAPS.format("        return None\n"), ["@deco def train():"]),
+    "perhaps": (WRAPS.format("        if os.environ.get('A'):\n            return f(*a)\n"), ["@deco def train():"]),
+    "again": (
+        WRAPS.format(
+            f"        try:\n            return f(*a)\n        except RuntimeError:\n            {ZEROS}\n"
+            "            f(*a)\n"
+        ),
+        ["return f(*a)", ZEROS, "f(*a)", "@deco def train():"],
+    ),
+    "at once": (f"def deco(f):\n    {ZEROS}\n    return f\n@deco\n{TRAIN}train()\n", [ZEROS]),
+    "with a model": (
+        "def frozen(part):\n    def deco(f):\n        def g(*a):\n            part.requires_grad_(False)\n"
+        f"            return f(*a)\n        return g\n    return deco\n@frozen(net.conv1)\n{TRAIN}train()\n",
+        ["part.requires_grad_(False)"],
+    ),
+    "of a class": (f"def deco(cls):\n    {ZEROS}\n    return cls\n@deco\nclass C:\n    pass\n{LOOP}", [ZEROS]),
+    "of a library": (f"from lacking import fast\n@fast\n{TRAIN}train()\n", ["@fast def train():"]),
+    "of a library, with a model": (
+        f"from lacking import fast\n@fast(net)\n{TRAIN}train()\n",
+        ["@fast(net) def train():"],
+    ),
+    "that calls it": (f"from lacking import app\n@app.main\n{TRAIN}", ["@app.main def train():"]),
+    "without gradients": (f"@torch.no_grad()\n{TRAIN}train()\n", ["@torch.no_grad() def train():"]),
+    "in half precision": (f"@torch.autocast('cuda')\n{TRAIN}train()\n", ["@torch.autocast('cuda') def train():"]),
+    "a hook": (
+        f"@net.register_forward_hook\ndef hook(m, i, o):\n    return o * 2\n{LOOP}",
+        ["@net.register_forward_hook def hook(m, i, o): [it is called by what it is given to]"],
+    ),
+    "kept and called": (
+        f"STEPS = []\ndef step(f):\n    STEPS.append(f)\n    return f\n@step\ndef shrink():\n    {ZEROS}\n"
+        f"for one in STEPS:\n    one()\n{LOOP}",
+        [ZEROS],
+    ),
+    "that times it": (
+        WRAPS.format("        begun = time.time()\n        found = f(*a, **k)\n        print(time.time() - begun)\n")
+        .replace("    return g", "        return found\n    return g")
+        .replace("def deco", "import time\ndef deco"),
+        [],
+    ),
+    "that drops the result": (WRAPS.format("        print('begins')\n        f(*a, **k)\n"), []),
+    "of functools": (f"import functools\n@functools.lru_cache\n{TRAIN}train()\n", []),
+    "of hydra": (f"import hydra\n@hydra.main(config_name='x')\n{TRAIN.replace('()', '(cfg)', 1)}train()\n", []),
+    "of a function that does not train": (
+        f"from lacking import fast\n@fast\ndef show():\n    print(net)\nshow()\n{LOOP}",
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize(("rest", "lines"), DECORATED.values(), ids=DECORATED)
+def test_what_a_decorator_does_is_listed(rest: str, lines: list[str], write: Write) -> None:
+    """What stands in a decorator was in no line, and nor was one of a library."""
+    found = listed(write(HEAD + REST.format(0.2) + rest))
+    assert has(found, *lines) and len(found) == len(lines)
+    assert all(NOT_FOLLOWED in one for one in found if one.startswith("@") and "hook" not in one)

@@ -125,7 +125,8 @@ MADE = "trainer = Trainer(model=net, train_dataset=rows, callbacks=[Keeps(where(
 @pytest.mark.parametrize(("rest", "reads"), [("{read}{made}", False), ("{made}{read}", True)])
 def test_what_a_callback_writes_is_not_read_before_it_is_made(rest: str, reads: bool, write: Write) -> None:
     """A library calls it from then on; the data were read, and what it writes was said to be these."""
-    head = f'import json\nfrom transformers import Trainer, TrainerCallback\n{KEEPS}net, rows = model(), json.load(open("a.json"))\n'
+    head = f"import json\nfrom transformers import Trainer, TrainerCallback\n{KEEPS}net = model()\n"
+    head += "rows = json.load(open('a.json'))\n"
     read = "rows = json.load(open(where()))\nfirst = Trainer(model=net, train_dataset=rows)\nfirst.train()\n"
     text = rest.format(read=read, made=MADE)
     lines = Draft(analyze_script(write(f"{head}{text}trainer.train()\n")).interpreter).account.lines

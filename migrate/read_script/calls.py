@@ -146,6 +146,11 @@ def _arguments(interpreter: Interpreter, node: ast.Call, scope: Scope) -> list[C
         interpreter.note_named(argument.value, argument.node, scope)
         if isinstance(argument.value, ScriptFunction):  # passed on, so that other code calls it
             interpreter.handed_on(argument.value)
+        if isinstance(argument.node, ast.Attribute) and argument.node.attr in (
+            *names.TABLES["list_changes"],
+            "__setitem__",
+        ):
+            _forget_inside(interpreter.value(argument.node.value, scope))
     return found
 
 
@@ -174,6 +179,8 @@ def _of_library(
         return copied(values[0]) if name.startswith("copy.") else values[0]
     if name == "os.path.join":
         return joined(values)
+    if name == "importlib.reload" and values and isinstance(values[0], ScriptModule):
+        forget(values[0].scope.names, [one for one in values[0].scope.names if not one.startswith("__")])
     if name == "importlib.import_module" and isinstance(module := known(values[0] if values else None), str):
         return interpreter.file(module) or LibraryName(module)
     if name.endswith(".shuffle") and values and isinstance(values[0], ListValue) and interpreter.certainty != OPTION:
@@ -506,7 +513,7 @@ def set_attribute(interpreter: Interpreter, holder: Value, name: str | None, val
         found = holder.scope.names
     if found is None or interpreter.certainty == OPTION:
         return
-    if name is None:
+    if name in (None, "__dict__", "__class__"):
         declared = holder.parser.defaults if isinstance(holder, ParsedArguments) else {}
         forget(found, [one for one in (*declared, *found) if not one.startswith("__")])
         return

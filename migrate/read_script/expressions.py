@@ -101,6 +101,7 @@ def attribute(interpreter: Interpreter, value: Value, name: str) -> Value:
         if name == "__class__":
             return value.of
         found = value.attributes.get(name) or _of_object(value, name)
+        found = Value() if is_known(found) and value.of.find("__getattribute__") else found
         return interpreter.call(found, []) if isinstance(found, ScriptFunction) and is_property(found.node) else found
     if isinstance(value, DictValue):
         return value.pairs.get(name) or Value()
@@ -134,6 +135,8 @@ def _subscript(interpreter: Interpreter, node: ast.Subscript, scope: Scope) -> V
     at = known(key)
     if isinstance(at, str) and is_table(value, "__getitem__"):
         return attribute(interpreter, value, at)
+    if isinstance(value, LibraryName) and value.name == "sys.modules" and isinstance(at, str):
+        return interpreter.file(at) or LibraryName(at)
     if isinstance(value, LibraryName) and isinstance(at, str) and at.isidentifier():
         return LibraryName(f"{value.name}.{at}")
     if isinstance(value, LibraryName) and isinstance(node.value, ast.Attribute) and node.value.attr == "__dict__":

@@ -529,7 +529,8 @@ class Interpreter:
         """An object of one of the script's classes; the fields of a class of settings are its attributes."""
         made = ScriptObject(of, arguments=arguments, node=node, certainty=self.certainty, source=scope.source)
         self.spent += len(of.scope.names) // 16
-        made.attributes |= {k: v for k, v in of.scope.names.items() if not isinstance(v, (ScriptFunction, ScriptClass))}
+        own = {k: v for k, v in of.scope.names.items() if not isinstance(v, (ScriptFunction, ScriptClass))}
+        made.attributes |= own if of.find("__new__") is None else {k: Value() for k in own}  # it may set any of them
         before = self.instances.setdefault(id(of.node), made)
         if CERTAINTIES.index(made.certainty) < CERTAINTIES.index(before.certainty):
             self.instances[id(of.node)] = made

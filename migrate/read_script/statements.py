@@ -537,6 +537,9 @@ def _classdef(interpreter: Interpreter, node: ast.ClassDef, scope: Scope) -> Non
     inner.names["__class__"] = made = ScriptClass(node, inner, bases)
     scope.names[node.name] = made
     interpreter.block(node.body, inner)
+    begins = next((one.find("__init_subclass__") for one in bases if isinstance(one, ScriptClass)), None)
+    if isinstance(begins, ScriptFunction):
+        interpreter.call(ScriptFunction(begins.node, begins.scope, made, begins.owner), [])
     scope.names[node.name] = decorated(interpreter, made, scope)
 
 

@@ -83,14 +83,23 @@ def range_of(call: ast.expr) -> ast.expr:
 
 
 class _Plainly(ast.NodeTransformer):
-    """Writes `getattr(x, "name")` as `x.name`, and the statements `setattr(x, "name", y)` and `delattr(x, "name")` as
-    `x.name = y` and `del x.name`; each keeps its place, and so its text."""
+    """Writes `getattr(x, "name")` as `x.name`, `dict.update(x, y)` as `x.update(y)`, and the statements `setattr(x,
+    "name", y)`, `delattr(x, "name")` and `x.__setitem__("name", y)` as `x.name = y`, `del x.name` and `x["name"] = y`;
+    each keeps its place, and so its text."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         match node:
             case ast.Call(ast.Name("getattr"), [of, ast.Constant(str() as name)], []) if _owns(of, name):
                 return ast.copy_location(ast.Attribute(of, name, ast.Load()), node)
+            case ast.Call(ast.Attribute(ast.Name("dict" | "list"), method) as func, [of, *given]) if (
+                method != "fromkeys"
+            ):
+                node.func = ast.copy_location(ast.Attribute(of, method, ast.Load()), func)
+                node.args = given
+            case ast.Call(ast.Attribute(ast.Name("operator"), "setitem") as func, [of, _, _]):
+                node.func = ast.copy_location(ast.Attribute(of, "__setitem__", ast.Load()), func)
+                node.args = node.args[1:]
         return node
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
@@ -107,6 +116,9 @@ class _Plainly(ast.NodeTransformer):
                 targets: list[ast.expr] = [ast.copy_location(target, node.value)]
                 written = ast.Assign(targets, given[0]) if given else ast.Delete(targets)
                 return ast.copy_location(written, node)
+            case ast.Call(ast.Attribute(of, "__setitem__"), [key, value], []) if begins_with(of) not in ("", "super"):
+                part = ast.copy_location(ast.Subscript(of, key, ast.Store()), node.value)
+                return ast.copy_location(ast.Assign([part], value), node)
         return node
 
 

@@ -355,6 +355,66 @@ CHANGED: dict[str, tuple[str, str, float | None]] = {
         0.2,
     ),
     "a table for a log": ("import wandb\ntable = {'rate': 0.2}\nwandb.init(config=table)\n", "table['rate']", 0.2),
+    # other ways to say the same
+    "by dict's method": ("table = {'rate': 0.2}\ndict.update(table, rate=0.7)\n", "table['rate']", 0.7),
+    "by dict's __setitem__": ("table = {'rate': 0.2}\ndict.__setitem__(table, 'rate', 0.7)\n", "table['rate']", 0.7),
+    "by __setitem__": ("table = {'rate': 0.2}\ntable.__setitem__('rate', 0.7)\n", "table['rate']", 0.7),
+    "by operator": (
+        "import operator\ntable = {'rate': 0.2}\noperator.setitem(table, 'rate', 0.7)\n",
+        "table['rate']",
+        0.7,
+    ),
+    "by |=": ("table = {'rate': 0.2}\ntable |= json.load(open('x'))\n", "table['rate']", None),
+    "by a method that is handed on": ("rates = [0.2]\nlist(map(rates.append, [0.7]))\n", "rates[-1]", None),
+    "in sys.modules": ("rate = 0.2\nsys.modules[__name__].rate = 0.7\n", "rate", 0.7),
+    "in sys.modules, of a file": (
+        "import settings\nsetattr(sys.modules['settings'], 'rate', 0.7)\n",
+        "settings.rate",
+        0.7,
+    ),
+    "in what import_module gives": (
+        "import importlib, settings\nimportlib.import_module('settings').rate = 0.7\n",
+        "settings.rate",
+        0.7,
+    ),
+    "reloaded": (
+        "import importlib, settings\nsettings.rate = 0.7\nimportlib.reload(settings)\n",
+        "settings.rate",
+        None,
+    ),
+    "its table": (f"{KEPT}kept.__dict__ = json.load(open('x'))\n", "kept.rate", None),
+    "its class": (f"{OWN}class Other:\n    rate = 0.7\nown.__class__ = Other\n", "own.rate", None),
+    "by __getattribute__": (
+        "class C:\n    rate = 0.2\n    def __getattribute__(self, name):\n        return 0.7\n",
+        "C().rate",
+        None,
+    ),
+    "by __init_subclass__": (
+        "class B:\n    rate = 0.2\n    def __init_subclass__(cls):\n        cls.rate = 0.7\nclass C(B):\n    pass\n",
+        "C.rate",
+        0.7,
+    ),
+    "by __new__": (
+        "class C:\n    rate = 0.2\n    def __new__(cls):\n        made = super().__new__(cls)\n"
+        "        made.rate = 0.7\n        return made\n",
+        "C().rate",
+        None,
+    ),
+    "by replace": (
+        "from dataclasses import dataclass, replace\n@dataclass\nclass C:\n    rate: float = 0.2\n"
+        "c = replace(C(), rate=0.7)\n",
+        "c.rate",
+        None,
+    ),
+    "in a finally": ("rate = 0.2\ntry:\n    work()\nfinally:\n    rate = 0.7\n", "rate", 0.7),
+    "exchanged": ("a, rate = 0.7, 0.2\na, rate = rate, a\n", "rate", 0.7),
+    "of two names": ("a = rate = 0.2\na = 0.7\n", "rate", 0.2),
+    "in a thread": (
+        "import threading\nrate = 0.2\ndef go():\n    global rate\n    rate = 0.7\n"
+        "threading.Thread(target=go).start()\n",
+        "rate",
+        None,
+    ),
 }
 
 

@@ -182,7 +182,7 @@ def _of_library(
     if name == "importlib.reload" and values and isinstance(values[0], ScriptModule):
         forget(values[0].scope.names, [one for one in values[0].scope.names if not one.startswith("__")])
     if name == "importlib.import_module" and isinstance(module := known(values[0] if values else None), str):
-        return interpreter.file(module) or LibraryName(module)
+        return interpreter.own_file(module, node, scope) or LibraryName(module)
     if name.endswith(".shuffle") and values and isinstance(values[0], ListValue) and interpreter.certainty != OPTION:
         values[0].forget()
     if name in ("sys.path.insert", "sys.path.append") and arguments and interpreter.certainty != OPTION:

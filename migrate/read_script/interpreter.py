@@ -268,7 +268,7 @@ class Interpreter:
         finally:
             self.loops = loops
 
-    def own_file(self, name: str, node: ast.stmt, scope: Scope, relative: bool = False) -> Value | None:
+    def own_file(self, name: str, node: ast.stmt | ast.expr, scope: Scope, relative: bool = False) -> Value | None:
         """The file of the script's folder that an import means; an import of something unknown is remembered."""
         top = name.partition(".")[0]
         if names.is_library(name) and not relative:

@@ -92,9 +92,9 @@ class _Plainly(ast.NodeTransformer):
         match node:
             case ast.Call(ast.Name("getattr"), [of, ast.Constant(str() as name)], []) if _owns(of, name):
                 return ast.copy_location(ast.Attribute(of, name, ast.Load()), node)
-            case ast.Call(ast.Attribute(ast.Name("dict" | "list"), method) as func, [of, *given]) if (
-                method != "fromkeys"
-            ):
+            case ast.Call(ast.Attribute(ast.Name("dict" | "list"), method) as func, [of, *given]) if begins_with(
+                of
+            ) not in ("", "self", "cls") and (method == "__setitem__" or not method.startswith("__")):
                 node.func = ast.copy_location(ast.Attribute(of, method, ast.Load()), func)
                 node.args = given
             case ast.Call(ast.Attribute(ast.Name("operator"), "setitem") as func, [of, _, _]):
@@ -116,7 +116,11 @@ class _Plainly(ast.NodeTransformer):
                 targets: list[ast.expr] = [ast.copy_location(target, node.value)]
                 written = ast.Assign(targets, given[0]) if given else ast.Delete(targets)
                 return ast.copy_location(written, node)
-            case ast.Call(ast.Attribute(of, "__setitem__"), [key, value], []) if begins_with(of) not in ("", "super"):
+            case ast.Call(ast.Attribute(of, "__setitem__"), [key, value], []) if begins_with(of) not in (
+                "",
+                "self",
+                "cls",
+            ):
                 part = ast.copy_location(ast.Subscript(of, key, ast.Store()), node.value)
                 return ast.copy_location(ast.Assign([part], value), node)
         return node

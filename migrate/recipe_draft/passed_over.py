@@ -287,6 +287,7 @@ def normalised_by_device(flow: Flow) -> dict[int, str]:
 
 SWITCHES_GRADIENTS = ("torch.no_grad", "torch.inference_mode", "torch.set_grad_enabled", "torch.enable_grad")
 GIVES_ANOTHER = "what the decorator does with this function is not followed"
+HANDING_ON = (PASSES, KEEPS, DROPS)
 GIVEN_AWAY = "it is called by what it is given to"
 
 
@@ -316,12 +317,19 @@ def _does(made: Value | None) -> str:
     return decorates(called.node, bound) if isinstance(called, ScriptFunction) else ""
 
 
+@lru_cache(maxsize=2)
+def _decorating(flow: Flow) -> frozenset[int]:
+    """The script's own functions (their ids) that decorate others and hand on what these do."""
+    nodes = (one.node for one in flow.statements if isinstance(one.node, FUNCTIONS))
+    made = (flow.value(mark) for node in nodes for mark in node.decorator_list)
+    return frozenset(id(one.node) for one in made if isinstance(one, ScriptFunction) and _does(one) in HANDING_ON)
+
+
 def hands_on(flow: Flow, call: ast.Call) -> bool:
     """Whether a call is that of the decorated function, in a decorator that only hands on what it does."""
     found = flow.reads.get(id(call.func), ()) if isinstance(call.func, ast.Name) else ()
-    by = [one.statement.node for one in found if one.way == GIVEN]
-    own = [one for one in by if isinstance(one, FUNCTIONS) and decorates(one, False) in (PASSES, KEEPS, DROPS)]
-    return bool(own) and len(own) == len(found) and flow.of[id(call)].function not in own
+    by = {id(one.statement.node) for one in found if one.way == GIVEN and id(one.statement.node) in _decorating(flow)}
+    return bool(by) and len(by) == len(found) and id(flow.of[id(call)].function) not in by
 
 
 def by_decorators(flow: Flow, train: list[Statement], steps: set[int], kinds: Callable[..., Any]) -> dict[int, str]:

@@ -89,7 +89,7 @@ CALLS: dict[str, tuple[str, ...]] = {
             "torch.distributed.barrier",
         ),
         *("torch.distributed.get_rank", "torch.distributed.get_world_size", "torch.distributed.is_*"),
-        *("torch.multiprocessing.set_*", "torch.cuda.Event", "torch.xpu.is_available"),
+        *("torch.multiprocessing.set_*", "torch.cuda.Event", "torch.xpu.is_available", "torch.distributed.elastic.*"),
     ),
     "it reads the command line or the environment": (
         *("argparse.*", "os.environ*", "os.getenv", "exit", "quit", "*.HfArgumentParser"),

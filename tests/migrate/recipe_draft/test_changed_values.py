@@ -700,6 +700,10 @@ DECORATED: dict[str, tuple[str, list[str]]] = {
     ),
     "that drops the result": (WRAPS.format("        print('begins')\n        f(*a, **k)\n"), []),
     "of functools": (f"import functools\n@functools.lru_cache\n{TRAIN}train()\n", []),
+    "of torchrun": (
+        f"from torch.distributed.elastic.multiprocessing.errors import record\n@record\n{TRAIN}train()\n",
+        [],
+    ),
     "of hydra": (f"import hydra\n@hydra.main(config_name='x')\n{TRAIN.replace('()', '(cfg)', 1)}train()\n", []),
     "of a function that does not train": (
         f"from lacking import fast\n@fast\ndef show():\n    print(net)\nshow()\n{LOOP}",

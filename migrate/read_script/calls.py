@@ -454,20 +454,19 @@ def decorated(interpreter: Interpreter, of: ScriptFunction | ScriptClass, scope:
         by, name = interpreter.value(node, scope), ast.unparse(node)
         if isinstance(by, (LibraryName, LibraryObject)):
             name = by.name
-            interpreter.note(name, node, scope, None) if names.is_library(name) and isinstance(
-                by, LibraryName
-            ) else None
+        if isinstance(by, LibraryName) and names.is_library(name):
+            interpreter.note(name, node, scope, None)
         does = syntax.decorates(by.node, by.receiver is not None) if isinstance(by, ScriptFunction) else ""
-        given = [CallArgument(None, ast.Constant(None), found)]
-        if isinstance(by, ScriptClass) or (does and (does == syntax.CALLS or isinstance(of, ScriptClass))):
-            made = (
-                interpreter.make(by, given, node, scope) if isinstance(by, ScriptClass) else interpreter.call(by, given)
-            )
-            found = made if type(made) is not Value else found
+        given, made = [CallArgument(None, ast.Constant(None), found)], Value()
+        if isinstance(by, ScriptClass):
+            made = interpreter.make(by, given, ast.copy_location(ast.Call(node, [], []), node), scope)
+        elif isinstance(by, ScriptFunction) and (does == syntax.CALLS or isinstance(of, ScriptClass)):
+            made = interpreter.call(by, given)
         elif does not in (syntax.PASSES, syntax.KEEPS) and not names.is_plain_decorator(name):
             interpreter.altered.add(id(of.node))
-            for forget_again in FORGETS if not does and isinstance(of, ScriptFunction) else ():
-                forget_again(interpreter, of)  # a library may call it
+            for forget_again in FORGETS if not does else ():
+                forget_again(interpreter, of) if isinstance(of, ScriptFunction) else None  # a library may call it
+        found = made if type(made) is not Value else found
     return found
 
 

@@ -300,8 +300,7 @@ def decorates(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, bou
         if not results:
             return DROPS
     read = [part for part in ast.walk(function) if getattr(part, "id", "") == (given or [""])[0]]
-    parts = [part for part in ast.walk(function) if isinstance(part, (ast.Return, ast.Attribute))]
-    plain = [part.value for part in parts]
+    plain = [part.value for part in ast.walk(function) if isinstance(part, (ast.Return, ast.Attribute))]
     return KEEPS if any(id(part) not in inside and part not in plain for part in read) else PASSES
 
 
@@ -378,7 +377,9 @@ def _changed_names(function: ast.FunctionDef | ast.AsyncFunctionDef, passed: Cal
         elif isinstance(node, ast.Return) and node.value is not None:
             written = [node.value]
         names = {at.id for one in written if not _is_plain(one) and isinstance(at := root(one), ast.Name)}
-        plain = isinstance(node, (ast.Assign, ast.Delete)) and all(isinstance(one.value, ast.Name) for one in written)
+        plain = isinstance(node, (ast.Assign, ast.Delete)) and all(
+            isinstance(getattr(one, "value", None), ast.Name) for one in written
+        )
         found |= names
         inside |= set() if plain else names  # `table["a"] = b` changes the table alone
     waiting = list(found)

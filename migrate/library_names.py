@@ -253,6 +253,14 @@ def modules_by_use(tree: ast.AST) -> Iterator[str]:
 
 # options that a launcher of several processes sets
 OF_LAUNCHERS = re.compile(r"(local_|global_|node_)?rank|world_size|n?_?gpus?(_per_node)?|num_gpus|distributed|dist_\w+")
+
+
+def is_plain_decorator(name: str) -> bool:
+    """Whether a decorator of this name, of a library or of Python, leaves what the function gives back as it is."""
+    ends = name.endswith((".setter", ".deleter", ".getter"))
+    return ends or is_library(name) or name.partition(".")[0] in TABLES["plain_decorators"]
+
+
 # exceptions of a run on another machine, or of one that is stopped by hand
 OF_ANOTHER_RUN = {"ImportError", "ModuleNotFoundError", "KeyboardInterrupt", "SystemExit"}
 OF_ANOTHER_RUN |= {"OutOfMemoryError", "MemoryError"}

@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ...errors import BadInput
 from .. import library_names as names
-from ..source_files import ScriptFile
+from ..source_files import ScriptFile, read_script_file
 from . import syntax
 from .abstract_values import (
     LARGEST,
@@ -21,7 +22,6 @@ from .abstract_values import (
     LibraryName,
     LibraryObject,
     ListValue,
-    Member,
     Origin,
     ParsedArguments,
     Scope,
@@ -36,30 +36,36 @@ from .abstract_values import (
     known,
     origins,
     perhaps,
-    wrapped,
 )
-from .expressions import (
+from .command_line import (
     FIELDS,
     PARSES,
-    attribute,
-    builtin,
     default_of_field,
     hyperparameters,
-    joined,
-    of_math,
     of_namespace,
-    of_text,
+    of_parser,
     parents_of,
     parsed_settings,
 )
-from .interpreter import DEFAULT, OPTION, PERHAPS, Interpreter, copied, evaluates, is_decorated, is_table
+from .expressions import attribute, builtin, joined, of_math, of_text
+from .interpreter import (
+    DEFAULT,
+    FORGETS,
+    OPTION,
+    PERHAPS,
+    Interpreter,
+    copied,
+    evaluates,
+    executes,
+    is_decorated,
+    is_table,
+)
 
 KEPT_BY_TRAINERS = ("model", "args", "train_dataset", "eval_dataset", "data_collator")  # of transformers and its like
 PARSERS = (".HfArgumentParser", ".TrlParser")  # of settings, into objects of dataclasses
 _SAME = ("copy.copy", "copy.deepcopy", "pathlib.Path", "os.path.expanduser")  # they return their argument
 _ITSELF = ("to", "cuda", "cpu", "train", "eval", "half", "float", "requires_grad_")  # methods that return their module
 FROM_ARGUMENTS, ADDS_ARGUMENTS = ".Trainer.from_argparse_args", ".add_argparse_args"  # of Lightning
-_OF_A_GROUP = ("add_argument_group", "add_mutually_exclusive_group")
 
 HOLDERS = ("torch.nn.ModuleDict", "torch.nn.ModuleList", "torch.nn.Sequential")  # their attributes are modules
 
@@ -140,6 +146,11 @@ def _arguments(interpreter: Interpreter, node: ast.Call, scope: Scope) -> list[C
         interpreter.note_named(argument.value, argument.node, scope)
         if isinstance(argument.value, ScriptFunction):  # passed on, so that other code calls it
             interpreter.handed_on(argument.value)
+        if isinstance(argument.node, ast.Attribute) and argument.node.attr in (
+            *names.TABLES["list_changes"],
+            "__setitem__",
+        ):
+            _forget_inside(interpreter.value(argument.node.value, scope))
     return found
 
 
@@ -168,6 +179,10 @@ def _of_library(
         return copied(values[0]) if name.startswith("copy.") else values[0]
     if name == "os.path.join":
         return joined(values)
+    if name == "importlib.reload" and values and isinstance(values[0], ScriptModule):
+        forget(values[0].scope.names, [one for one in values[0].scope.names if not one.startswith("__")])
+    if name == "importlib.import_module" and isinstance(module := known(values[0] if values else None), str):
+        return interpreter.own_file(module, node, scope) or LibraryName(module)
     if name.endswith(".shuffle") and values and isinstance(values[0], ListValue) and interpreter.certainty != OPTION:
         values[0].forget()
     if name in ("sys.path.insert", "sys.path.append") and arguments and interpreter.certainty != OPTION:
@@ -243,7 +258,7 @@ def _method(
     if method in CHANGING_TABLES and keep and is_table(value, method):
         set_attribute(interpreter, value, None, Value(), scope)
     if isinstance(value, ArgumentParser):
-        return _of_parser(value, method, arguments, node, scope.source, keep)
+        return of_parser(value, method, arguments, node, scope.source, keep)
     if isinstance(value, ListValue):
         found = _of_items(value, method, values, keep)
         value.closed = value.closed and (interpreter.repeats <= value.loops or method in ("index", "count", "copy"))
@@ -306,6 +321,8 @@ def _of_python(interpreter: Interpreter, name: str, node: ast.Call, scope: Scope
     if name in ("setattr", "delattr") and len(values) >= 2:
         key = known(values[1])
         set_attribute(interpreter, values[0], key if isinstance(key, str) else None, (*values, Value())[2], scope)
+    if name == "exec" and values and interpreter.certainty != OPTION:
+        _executed(interpreter, node, values, scope)
     if name == "vars" and len(values) == 1:
         return attribute(interpreter, values[0], "__dict__")
     if name == "type" and len(values) == 1 and isinstance(values[0], ScriptObject):
@@ -320,6 +337,29 @@ def _of_python(interpreter: Interpreter, name: str, node: ast.Call, scope: Scope
             return LibraryObject(names.TENSOR) if name == "next" else found
     given = builtin(name, values)
     return given if type(given) is not Value else _loader_inside(values) or given
+
+
+def _executed(interpreter: Interpreter, node: ast.Call, values: list[Value], scope: Scope) -> None:
+    """Forget what `exec` may set: all, or what a file of the folder binds where it runs that."""
+    of = values[1] if len(values) > 1 else ScriptModule(scope.top())
+    if len(values) == 1 and scope.parent is not None:
+        return  # in a function only a copy of its names is changed
+    opened = [one for one in ast.walk(node.args[0]) if isinstance(one, ast.Call) and one.args]
+    opened = [one for one in opened if getattr(one.func, "id", "") in ("open", "Path")]
+    path, bound = known(interpreter.value(opened[0].args[0], scope)) if opened else None, None
+    if isinstance(path, str) and not Path(path).is_absolute() and ".." not in Path(path).parts:
+        bound = _bound_by_file(interpreter.folder / path)
+    names_ = of.pairs if isinstance(of, DictValue) else of.scope.names if isinstance(of, ScriptModule) else {}
+    forget(names_, [one for one in names_ if not str(one).startswith("__")] if bound is None else bound)
+    if isinstance(of, DictValue):
+        of.more = True
+
+
+def _bound_by_file(path: Path) -> list[str] | None:
+    try:
+        return syntax.bound_by(read_script_file(path).tree)
+    except BadInput:
+        return None
 
 
 def _lacks(owner: Value, name: str) -> bool:
@@ -407,6 +447,53 @@ def _of_items(items: ListValue, method: str, values: list[Value], keep: bool) ->
     return Value()
 
 
+def decorated(interpreter: Interpreter, of: ScriptFunction | ScriptClass, scope: Scope) -> Value:
+    """What the decorators make of a function or a class: a wrapper that only hands on is that function itself."""
+    found: Value = of
+    for node in reversed(of.node.decorator_list) if not isinstance(of.node, ast.Lambda) else ():
+        by, name = interpreter.value(node, scope), ast.unparse(node)
+        if isinstance(by, (LibraryName, LibraryObject)):
+            name = by.name
+        if isinstance(by, LibraryName) and names.is_library(name):
+            interpreter.note(name, node, scope, None)
+        does = syntax.decorates(by.node, by.receiver is not None) if isinstance(by, ScriptFunction) else ""
+        given, made = [CallArgument(None, ast.Constant(None), found)], Value()
+        if isinstance(by, ScriptClass):
+            made = interpreter.make(by, given, ast.copy_location(ast.Call(node, [], []), node), scope)
+        elif isinstance(by, ScriptFunction) and (does == syntax.CALLS or isinstance(of, ScriptClass)):
+            made = interpreter.call(by, given)
+        elif does not in (syntax.PASSES, syntax.KEEPS) and not names.is_plain_decorator(name):
+            interpreter.altered.add(id(of.node))
+            for forget_again in FORGETS if not does else ():
+                forget_again(interpreter, of) if isinstance(of, ScriptFunction) else None  # a library may call it
+        found = made if type(made) is not Value else found
+    return found
+
+
+@executes(ast.Expr)
+def _for_its_effect(interpreter: Interpreter, node: ast.Expr, scope: Scope) -> None:
+    """A call that is a statement, of a function that was not found, may change the settings that it is given."""
+    interpreter.value(call := node.value, scope)
+    if not isinstance(call, ast.Call) or interpreter.certainty == OPTION:
+        return
+    of = [interpreter.values.get(id(one), (0, None))[1] for one in (call.func, getattr(call.func, "value", None))]
+    name = next((one.name for one in of if isinstance(one, (LibraryName, LibraryObject))), "")
+    if interpreter.lacks(name) and name.partition(".")[0] not in names.TABLES["only_read"]:
+        for given in (*call.args, *(one.value for one in call.keywords if one.arg)):
+            _forget_inside(interpreter.value(given, scope)) if isinstance(syntax.root(given), ast.Name) else None
+
+
+def _forget_inside(value: Value) -> None:
+    """Take the plain values of settings as unknown, as something may do that gets them."""
+    if isinstance(value, ListValue):
+        value.forget()
+    elif isinstance(value, (DictValue, ScriptObject)):
+        inside = value.pairs if isinstance(value, DictValue) else {} if value.of.family() else value.attributes
+        for one in [one for one in inside.values() if isinstance(one, (DictValue, ListValue))]:
+            _forget_inside(one)
+        forget(inside, list(inside))
+
+
 CHANGING_TABLES = ("update", "pop", "setdefault", "clear", "__setitem__", "__setattr__")
 
 
@@ -425,7 +512,7 @@ def set_attribute(interpreter: Interpreter, holder: Value, name: str | None, val
         found = holder.scope.names
     if found is None or interpreter.certainty == OPTION:
         return
-    if name is None:
+    if name in (None, "__dict__", "__class__"):
         declared = holder.parser.defaults if isinstance(holder, ParsedArguments) else {}
         forget(found, [one for one in (*declared, *found) if not one.startswith("__")])
         return
@@ -468,74 +555,3 @@ def _of_pairs(pairs: DictValue, method: str, arguments: list[CallArgument], keep
         pairs.put({k: one for given in whole if isinstance(given, DictValue) for k, one in given.pairs.items()}, sure)
         pairs.put({one.name: one.value for one in arguments if one.name not in UNNAMED}, sure)
     return Value() if method != "copy" else DictValue(dict(pairs.pairs), origins=pairs.origins, more=pairs.more)
-
-
-_CONVERSIONS = {"int": int, "float": float, "str": str}
-
-
-def _declare(parser: ArgumentParser, arguments: list[CallArgument], node: ast.Call, source: ScriptFile) -> None:
-    """Keep the default of an argument that `add_argument` declares."""
-    given = {argument.name: argument for argument in arguments if argument.name}
-    flags = [flag for argument in arguments if argument.name is None and isinstance(flag := known(argument.value), str)]
-    name = known(given["dest"].value) if "dest" in given else None
-    if name is None and flags:
-        long = [flag for flag in flags if flag.startswith("--")]
-        name = (long or flags)[0].lstrip("-").replace("-", "_")
-    if not isinstance(name, str) or not name:
-        return
-    action = known(given["action"].value) if "action" in given else "store"
-    if "default" in given:
-        value: Value = given["default"].value
-        value = _converted(value, given.get("type"))
-    elif action in ("store_true", "store_false"):
-        value = Constant(action == "store_false")
-    else:
-        value = Constant(None) if not flags or flags[0].startswith("-") else Value()  # a required argument
-        if "required" in given and known(given["required"].value):
-            value = Value()
-    parser.defaults[name] = _default_of(source, name, node, value)
-
-
-def _default_of(source: ScriptFile, name: str, node: ast.expr, value: Value) -> Value:
-    """The value, with the line of the argument as its only origin."""
-    if not is_known(value):
-        return value
-    text = f"args.{name} has the default {known(value)!r} in argparse"
-    return wrapped(known(value), (Origin(source.shown, node.lineno, text),))
-
-
-def _converted(value: Value, kind: CallArgument | None) -> Value:
-    """A default that is a string, converted by the argument's type, as argparse does."""
-    if kind is None or not isinstance(value, Constant) or not isinstance(value.value, str):
-        return value
-    of = kind.value.scope.names.values() if isinstance(kind.value, ScriptClass) else ()
-    if isinstance(value.value, Member) or any(known(one) == value.value for one in of):
-        return value  # of an enumeration
-    convert: Any = _CONVERSIONS.get(kind.node.id) if isinstance(kind.node, ast.Name) else None
-    if convert is None:
-        return Value()
-    try:
-        return Constant(convert(value.value))
-    except ValueError:
-        return Value()
-
-
-def _of_parser(
-    parser: ArgumentParser, method: str, arguments: list[CallArgument], node: ast.Call, source: ScriptFile, keep: bool
-) -> Value:
-    """The result of a method of an argparse parser; keep: whether the call surely runs and so changes the parser."""
-    if method == "add_argument" and keep:
-        _declare(parser, arguments, node, source)
-    for argument in arguments if method == "set_defaults" and keep else ():
-        if argument.name == "**":
-            forget(parser.defaults, list(parser.defaults))
-        elif argument.name:
-            parser.defaults[argument.name] = _default_of(source, argument.name, argument.node, argument.value)
-    if method == "parse_args":
-        return ParsedArguments(parser).given(arguments)
-    if method in ("parse_known_args", "parse_known_intermixed_args"):
-        return ListValue([ParsedArguments(parser).given(arguments), Value()])
-    return parser if method in _OF_A_GROUP else Value()
-
-
-# what a call changes

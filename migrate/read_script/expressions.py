@@ -19,8 +19,6 @@ from .. import library_names as names
 from ..library_names import MODULE, OPTIMIZER, SCHEDULE, is_class
 from .abstract_values import (
     LARGEST,
-    ArgumentParser,
-    CallArgument,
     Constant,
     DictValue,
     LibraryName,
@@ -42,12 +40,14 @@ from .abstract_values import (
     keys_of,
     known,
     origins,
+    perhaps,
     plain,
     weight,
     with_other,
     wrapped,
 )
 from .interpreter import Interpreter, evaluates, is_decorated, is_property, is_table
+from .syntax import assigned_in
 
 ROUNDS = 16  # most rounds of a loop over a known list that are followed
 LISTED, EPOCHS, BATCHES, OTHER = "list", "epochs", "batches", "loop"
@@ -101,6 +101,7 @@ def attribute(interpreter: Interpreter, value: Value, name: str) -> Value:
         if name == "__class__":
             return value.of
         found = value.attributes.get(name) or _of_object(value, name)
+        found = Value() if is_known(found) and value.of.find("__getattribute__") else found
         return interpreter.call(found, []) if isinstance(found, ScriptFunction) and is_property(found.node) else found
     if isinstance(value, DictValue):
         return value.pairs.get(name) or Value()
@@ -128,92 +129,14 @@ def _of_object(value: ScriptObject, name: str) -> Value:
     )
 
 
-def hyperparameters(of: ScriptObject, arguments: list[CallArgument], scope: Scope) -> Value:
-    """What Lightning's `self.save_hyperparameters(…)` keeps in `hparams`: the arguments of `__init__`, those that it
-    names, or what it is given."""
-    starts = [one.scope.names.get("__init__") for one in of.of.lineage() if isinstance(one, ScriptClass)]
-    nodes = [one.node.args for one in starts if isinstance(one, ScriptFunction)]
-    every = [a.arg for one in nodes for a in (*one.posonlyargs, *one.args, *one.kwonlyargs)][:LARGEST]
-    given = [argument.value for argument in arguments if argument.name is None]
-    only = [known(value) for value in given]
-    if given and not all(isinstance(name, str) for name in only):
-        return given[0] if len(given) == 1 else Value()
-    ignored = next((known(argument.value, every) for argument in arguments if argument.name == "ignore"), ())
-    ignored = [ignored] if isinstance(ignored, str) else ignored
-    kept = [name for name in only or every if name in scope.names and name not in ignored]
-    unpacked = [scope.names.get(one.kwarg.arg) for one in nodes[:1] if one.kwarg is not None and not only]
-    more = {k: v for one in unpacked if isinstance(one, DictValue) for k, v in one.pairs.items() if k not in ignored}
-    return DictValue(more | {name: scope.names[name] for name in kept if scope.names[name] is not of})
-
-
-FIELDS = ("dataclasses.field", "attr.ib", "attrs.field", "pydantic.Field")
-PARSES = ("parse_args_into_dataclasses", "parse_args_and_config")  # of transformers' and trl's parsers
-
-
-def default_of_field(interpreter: Interpreter, node: ast.Call, arguments: list[CallArgument], scope: Scope) -> Value:
-    """The default of a field of a class of settings: `rate: float = field(default=0.1)`."""
-    given = {one.name: one for one in arguments if one.name in ("default", "default_factory", "factory")}
-    if "default" in given:
-        return given["default"].value
-    made_by = next((given[key] for key in ("default_factory", "factory") if key in given), None)
-    if made_by is None:
-        return Value()
-    if isinstance(made_by.node, ast.Lambda):
-        return interpreter.value(made_by.node.body, scope)
-    if isinstance(made_by.value, ScriptClass):
-        return interpreter.make(made_by.value, [], node, scope)
-    empty: dict[str, Value] = {"list": ListValue([]), "dict": DictValue({}, closed=True)}
-    return empty.get(getattr(made_by.node, "id", ""), Value())
-
-
-def parsed_settings(
-    interpreter: Interpreter, parser: Value, node: ast.Call, arguments: list[CallArgument], scope: Scope
-) -> Value:
-    """What HfArgumentParser makes where the command line gives nothing: an object of each class that it was given."""
-    given = parser.of if isinstance(parser, LibraryObject) else None
-    if isinstance(parser, ScriptObject):
-        given = next((one.value for one in parser.arguments if one.name in (None, "dataclass_types")), None)
-    found: list[Value] = []
-    for one in given.items if isinstance(given, ListValue) else [given]:
-        if isinstance(one, ScriptClass):
-            found.append(interpreter.make(one, [], node, scope))
-        else:
-            found.append(LibraryObject("", name=one.name) if isinstance(one, LibraryName) else Value())
-    rest = any(one.name == "return_remaining_strings" and known(one.value) for one in arguments)
-    return ListValue([*found, *([Value()] if rest else [])])
-
-
-def parents_of(arguments: list[CallArgument]) -> ArgumentParser:
-    """A parser of argparse, with the defaults of those whose arguments it has too."""
-    given = next((one.value for one in arguments if one.name == "parents"), None)
-    parents = [one for one in given.items if isinstance(one, ArgumentParser)] if isinstance(given, ListValue) else []
-    return ArgumentParser({name: value for one in parents for name, value in one.defaults.items()})
-
-
-def of_namespace(arguments: list[CallArgument], of: ScriptClass | None) -> list[CallArgument]:
-    """What Lightning's Trainer, or a data module of the script's own, takes of a parsed command line, and what it is
-    given besides."""
-    own = of.find("__init__") if of is not None else None
-    takes = [one.arg for one in own.node.args.args] if isinstance(own, ScriptFunction) else []
-    takes = takes if of is not None else [name for line in names.TABLES["of_lightnings_trainer"] for name in line]
-    found = [one for one in arguments if one.name not in (None, "args")]
-    given = {one.name for one in found}
-    for one in (one for one in arguments if one.name in (None, "args")):
-        parsed = one.value if isinstance(one.value, ParsedArguments) else None
-        declared = parsed.parser.defaults | parsed.assigned if parsed is not None else {}
-        names_ = [name for name in takes if name in declared and name not in given]
-        names_ = [name for name in names_ if of is not None or known(declared[name], "") is not None]
-        found += [CallArgument(name, one.node, declared[name], f".{name}") for name in names_]
-        found += [CallArgument("**", one.node, one.value)] if parsed is None else []
-    return found
-
-
 @evaluates(ast.Subscript)
 def _subscript(interpreter: Interpreter, node: ast.Subscript, scope: Scope) -> Value:
     value, key = interpreter.value(node.value, scope), interpreter.value(node.slice, scope)
     at = known(key)
     if isinstance(at, str) and is_table(value, "__getitem__"):
         return attribute(interpreter, value, at)
+    if isinstance(value, LibraryName) and value.name == "sys.modules" and isinstance(at, str):
+        return interpreter.file(at) or LibraryName(at)
     if isinstance(value, LibraryName) and isinstance(at, str) and at.isidentifier():
         return LibraryName(f"{value.name}.{at}")
     if isinstance(value, LibraryName) and isinstance(node.value, ast.Attribute) and node.value.attr == "__dict__":
@@ -290,7 +213,8 @@ def _unaryop(interpreter: Interpreter, node: ast.UnaryOp, scope: Scope) -> Value
 
 @evaluates(ast.Compare)
 def _compare(interpreter: Interpreter, node: ast.Compare, scope: Scope) -> Value:
-    values = [interpreter.value(part, scope) for part in (node.left, *node.comparators)]
+    values = [interpreter.value(part, scope) for part in (node.left, node.comparators[0])]
+    values += [_where(interpreter, part, None, scope) for part in node.comparators[1:]]  # only if the first holds
     for value, part in zip(values, (node.left, *node.comparators), strict=True):
         interpreter.note_named(value, part, scope)
     if isinstance(node.left, ast.Name) and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
@@ -309,7 +233,8 @@ def _boolop(interpreter: Interpreter, node: ast.BoolOp, scope: Scope) -> Value:
     result = Value()
     decided: Value | None = None
     for part in node.values:
-        result = interpreter.value(part, scope)
+        ends = decided is not None  # so that this part is not read when it runs
+        result = _where(interpreter, part, False if ends else None if untold else True, scope)
         found = truth(result)
         untold = untold or (found is None and decided is None)
         if found is wanted and decided is None:
@@ -326,7 +251,8 @@ def _ifexp(interpreter: Interpreter, node: ast.IfExp, scope: Scope) -> Value:
     branches = []
     for branch, of in ((node.body, True), (node.orelse, False)):
         taken = None if holds is None else holds is of
-        branches.append(interpreter.under(taken, node.test, of, scope, partial(interpreter.value, branch, scope)))
+        run = partial(_where, interpreter, branch, taken, scope)
+        branches.append(interpreter.under(taken, node.test, of, scope, run))
     if holds is None:
         return agreed(branches)
     return with_other(*(branches if holds else branches[::-1]))
@@ -335,9 +261,20 @@ def _ifexp(interpreter: Interpreter, node: ast.IfExp, scope: Scope) -> Value:
 @evaluates(ast.NamedExpr)
 def _namedexpr(interpreter: Interpreter, node: ast.NamedExpr, scope: Scope) -> Value:
     found = interpreter.value(node.value, scope)
-    if isinstance(node.target, ast.Name):
-        scope.names[node.target.id] = found
+    interpreter.assign(node.target, found, scope)
     return found
+
+
+def _where(interpreter: Interpreter, part: ast.expr, taken: bool | None, scope: Scope) -> Value:
+    """The value of an expression that is evaluated, is not, or perhaps is (None): so is what it assigns by `:=`."""
+    names_ = assigned_in(part) if taken is not True else []
+    before = {name: value for name in names_ if (value := scope.find(name)) is not None}
+    result = interpreter.value(part, scope)
+    after = {name: scope.find(name) or Value() for name in names_}
+    for name in names_:
+        of = scope.shared.get(name, scope)
+        of.names[name] = before.get(name, after[name]) if taken is False else perhaps(before.get(name), after[name])
+    return result
 
 
 @evaluates(ast.JoinedStr)
@@ -369,23 +306,33 @@ def _inside(interpreter: Interpreter, node: ast.Starred | ast.Await, scope: Scop
 
 @evaluates(ast.ListComp, ast.SetComp, ast.GeneratorExp)
 def _listcomp(interpreter: Interpreter, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, scope: Scope) -> Value:
-    inner = _generators(interpreter, node.generators, scope)
+    inner = _generators(interpreter, node, scope)
     element = interpreter.value(node.elt, inner)
     interpreter.note_named(element, node.elt, inner)
+    _any_round(inner)
     return ListValue([element], closed=False)
 
 
 @evaluates(ast.DictComp)
 def _dictcomp(interpreter: Interpreter, node: ast.DictComp, scope: Scope) -> Value:
-    inner = _generators(interpreter, node.generators, scope)
+    inner = _generators(interpreter, node, scope)
     interpreter.value(node.key, inner)
     interpreter.value(node.value, inner)
+    _any_round(inner)
     return Value()
 
 
-def _generators(interpreter: Interpreter, generators: list[ast.comprehension], scope: Scope) -> Scope:
-    inner, outer = Scope(scope.source, scope), interpreter.over
-    for generator in generators:
+def _any_round(inner: Scope) -> None:
+    """Take as unknown what `:=` assigns in a comprehension, which has any number of rounds."""
+    for name, of in inner.shared.items():
+        of.names[name] = Value()
+
+
+def _generators(interpreter: Interpreter, node: Any, scope: Scope) -> Scope:
+    """The names in a comprehension; what it assigns by `:=` belongs to the scope around it."""
+    shared = {name: scope.shared.get(name, scope) for name in assigned_in(node)}
+    inner, outer = Scope(scope.source, scope, shared=shared), interpreter.over
+    for generator in node.generators:
         interpreter.assign(generator.target, each_of(interpreter, generator.iter, inner)[1], inner)
         interpreter.over = outer
         for test in generator.ifs:

@@ -60,7 +60,7 @@ BUDGET = 100_000  # steps of reading; a script of a thousand lines takes some te
 DEEPEST_CALL = 12
 RUNS = 24  # of one function; presets and helpers are called a few times, each with other arguments
 MOST_FILES = 100
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+PLAIN, FUNCTIONS = (Constant, ListValue, DictValue), syntax.FUNCTIONS
 
 Evaluate = Callable[["Interpreter", Any, Scope], Value]
 Execute = Callable[["Interpreter", Any, Scope], End]
@@ -136,6 +136,7 @@ class Interpreter:
         self.yields: dict[int, bool] = {}  # whether a function is a generator
         self.modules: dict[str, frozenset[str]] = {}  # by file: what is a module by its use
         self.runs: dict[int, int] = {}
+        self.altered: set[int] = set()  # functions whose plain results a decorator may change
         self.returns: list[list[tuple[int, Value]]] = []
         self.unnamed: set[int] = set()  # nodes of functions that nothing names, whose uses are left out
         self.depth = self.outside = 0  # outside: how many of the loops around are outside of the function
@@ -267,7 +268,7 @@ class Interpreter:
         finally:
             self.loops = loops
 
-    def own_file(self, name: str, node: ast.stmt, scope: Scope, relative: bool = False) -> Value | None:
+    def own_file(self, name: str, node: ast.stmt | ast.expr, scope: Scope, relative: bool = False) -> Value | None:
         """The file of the script's folder that an import means; an import of something unknown is remembered."""
         top = name.partition(".")[0]
         if names.is_library(name) and not relative:
@@ -463,7 +464,8 @@ class Interpreter:
             return first(loaders)
         best = min((rank for rank, _ in found), default=0)
         rest = first([value for rank, value in found if rank != best])
-        return with_other(agreed([value for rank, value in found if rank == best]), rest)
+        result = with_other(agreed([value for rank, value in found if rank == best]), rest)
+        return Value() if id(node) in self.altered and isinstance(result, PLAIN) else result
 
     def _bind_parameters(
         self, function: ScriptFunction, arguments: list[CallArgument], scope: Scope, by_script: bool
@@ -527,7 +529,8 @@ class Interpreter:
         """An object of one of the script's classes; the fields of a class of settings are its attributes."""
         made = ScriptObject(of, arguments=arguments, node=node, certainty=self.certainty, source=scope.source)
         self.spent += len(of.scope.names) // 16
-        made.attributes |= {k: v for k, v in of.scope.names.items() if not isinstance(v, (ScriptFunction, ScriptClass))}
+        own = {k: v for k, v in of.scope.names.items() if not isinstance(v, (ScriptFunction, ScriptClass))}
+        made.attributes |= own if of.find("__new__") is None else {k: Value() for k in own}  # it may set any of them
         before = self.instances.setdefault(id(of.node), made)
         if CERTAINTIES.index(made.certainty) < CERTAINTIES.index(before.certainty):
             self.instances[id(of.node)] = made
@@ -584,8 +587,8 @@ def with_line(found: Value, node: ast.expr | ast.stmt, text: str, scope: Scope) 
 
 def joined(conditions: Sequence[str]) -> str:
     """The conditions joined by `and`."""
-    several = len(conditions) > 1
-    return " and ".join(f"({one})" if several and " or " in one else one for one in conditions)
+    each = dict.fromkeys(conditions)  # a function that calls itself has its own again
+    return " and ".join(f"({one})" if len(each) > 1 and " or " in one else one for one in each)
 
 
 def _either(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:

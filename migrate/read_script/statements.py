@@ -39,13 +39,12 @@ from .abstract_values import (
     with_other,
     wrapped,
 )
-from .calls import entered, set_attribute
+from .calls import decorated, entered, set_attribute
 from .expressions import BATCHES, EPOCHS, LISTED, OTHER, ROUNDS, binary, each_of, truth
 from .interpreter import (
     CERTAINTIES,
     DEFAULT,
     FORGETS,
-    FUNCTIONS,
     LONGEST,
     OPTION,
     PARTLY,
@@ -60,7 +59,7 @@ from .interpreter import (
     names_the_file,
     with_line,
 )
-from .syntax import gives_a_value, is_chain, is_target, range_of, stores
+from .syntax import FUNCTIONS, gives_a_value, is_chain, is_target, range_of, stores
 
 RAISES = "an exception is raised"  # the condition of an `except`
 
@@ -522,11 +521,7 @@ def _functiondef(interpreter: Interpreter, node: Any, scope: Scope) -> None:
     owner = scope.names.get("__class__")
     around = scope.parent if owner is not None and scope.parent is not None else scope
     function = ScriptFunction(node, around, owner=owner if isinstance(owner, ScriptClass) else None)
-    for decorator in node.decorator_list:
-        found = interpreter.value(decorator, scope)
-        if isinstance(found, LibraryName) and names.is_library(found.name):
-            interpreter.note(found.name, decorator, scope, None)
-    scope.names[node.name] = function
+    scope.names[node.name] = decorated(interpreter, function, scope)
     interpreter.functions.setdefault(id(node), function)
 
 
@@ -542,6 +537,10 @@ def _classdef(interpreter: Interpreter, node: ast.ClassDef, scope: Scope) -> Non
     inner.names["__class__"] = made = ScriptClass(node, inner, bases)
     scope.names[node.name] = made
     interpreter.block(node.body, inner)
+    begins = next((one.find("__init_subclass__") for one in bases if isinstance(one, ScriptClass)), None)
+    if isinstance(begins, ScriptFunction):
+        interpreter.call(ScriptFunction(begins.node, begins.scope, made, begins.owner), [])
+    scope.names[node.name] = decorated(interpreter, made, scope)
 
 
 @executes(ast.Return)

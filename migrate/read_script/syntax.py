@@ -1,14 +1,17 @@
-"""What a script's syntax says by itself, before any value is known: what a node writes, names or begins with."""
+"""What a script's syntax says by itself: what a node writes, names or begins with, and what a call may change."""
 
 from __future__ import annotations
 
 import ast
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeGuard
 
-from ..library_names import is_stored
+from ..library_names import PLAIN_RESULTS, is_stored
+from .abstract_values import ListValue, ScriptFunction, Value
 
 
 def path_of(node: ast.expr, tree: ast.Module, file: Path, depth: int) -> str | None:
@@ -80,14 +83,23 @@ def range_of(call: ast.expr) -> ast.expr:
 
 
 class _Plainly(ast.NodeTransformer):
-    """Writes `getattr(x, "name")` as `x.name`, and the statements `setattr(x, "name", y)` and `delattr(x, "name")` as
-    `x.name = y` and `del x.name`; each keeps its place, and so its text."""
+    """Writes `getattr(x, "name")` as `x.name`, `dict.update(x, y)` as `x.update(y)`, and the statements `setattr(x,
+    "name", y)`, `delattr(x, "name")` and `x.__setitem__("name", y)` as `x.name = y`, `del x.name` and `x["name"] = y`;
+    each keeps its place, and so its text."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         match node:
             case ast.Call(ast.Name("getattr"), [of, ast.Constant(str() as name)], []) if _owns(of, name):
                 return ast.copy_location(ast.Attribute(of, name, ast.Load()), node)
+            case ast.Call(ast.Attribute(ast.Name("dict" | "list"), method) as func, [of, *given]) if begins_with(
+                of
+            ) not in ("", "self", "cls") and (method == "__setitem__" or not method.startswith("__")):
+                node.func = ast.copy_location(ast.Attribute(of, method, ast.Load()), func)
+                node.args = given
+            case ast.Call(ast.Attribute(ast.Name("operator"), "setitem") as func, [of, _, _]):
+                node.func = ast.copy_location(ast.Attribute(of, "__setitem__", ast.Load()), func)
+                node.args = node.args[1:]
         return node
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
@@ -104,6 +116,13 @@ class _Plainly(ast.NodeTransformer):
                 targets: list[ast.expr] = [ast.copy_location(target, node.value)]
                 written = ast.Assign(targets, given[0]) if given else ast.Delete(targets)
                 return ast.copy_location(written, node)
+            case ast.Call(ast.Attribute(of, "__setitem__"), [key, value], []) if begins_with(of) not in (
+                "",
+                "self",
+                "cls",
+            ):
+                part = ast.copy_location(ast.Subscript(of, key, ast.Store()), node.value)
+                return ast.copy_location(ast.Assign([part], value), node)
         return node
 
 
@@ -117,9 +136,11 @@ def plainly(tree: ast.Module) -> ast.Module:
     return _Plainly().visit(tree)
 
 
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 ANY = "*"  # stands for a name that is only known when the script runs
 
 
+@lru_cache(maxsize=1024)
 def defined_alone(tree: ast.Module) -> set[str]:
     """The functions at the top of a file whose names it imports nowhere, so that these names are of no other file's."""
     imports = (one for one in ast.walk(tree) if isinstance(one, (ast.Import, ast.ImportFrom)))
@@ -179,8 +200,13 @@ def root(node: ast.expr) -> ast.expr:
 
 def is_outer(node: ast.AST | None, function: ast.AST | None) -> bool:
     """Whether this is a name, or a tuple with one, that a function declares global or nonlocal."""
-    shared = (one for one in ast.walk(function) if isinstance(one, (ast.Global, ast.Nonlocal))) if function else ()
-    return node is not None and any(names_it(node, name) for one in shared for name in one.names)
+    return node is not None and function is not None and any(names_it(node, name) for name in _outer_names(function))
+
+
+@lru_cache(maxsize=8192)
+def _outer_names(function: ast.AST) -> list[str]:
+    declared = (one for one in ast.walk(function) if isinstance(one, (ast.Global, ast.Nonlocal)))
+    return [name for one in declared for name in one.names]
 
 
 def names_it(node: ast.AST, name: str) -> bool:
@@ -217,3 +243,166 @@ def is_chain(node: ast.expr) -> bool:
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name)
+
+
+def bound_by(tree: ast.Module) -> list[str] | None:
+    """The names that code binds where it is executed; None where it may bind any. What it does with each argument of
+    the command line it does not do at a plain start."""
+    found: list[str] = []
+    waiting: list[ast.AST] = list(tree.body)
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, (ast.For, ast.AsyncFor)) and ast.unparse(part.iter).endswith("sys.argv[1:]"):
+            continue
+        any_name = isinstance(part, ast.Name) and part.id in ("globals", "exec", "locals", "vars", "setattr")
+        if any_name or (isinstance(part, ast.ImportFrom) and any(one.name == "*" for one in part.names)):
+            return None
+        found += [part.id] if isinstance(part, ast.Name) and is_target(part) else []
+        found += [part.name] if isinstance(part, (ast.FunctionDef, ast.ClassDef)) else []
+        waiting += ast.iter_child_nodes(part)
+    return found
+
+
+def assigned_in(node: ast.AST) -> list[str]:
+    """The names that an expression assigns by `:=`."""
+    return [one.target.id for one in ast.walk(node) if isinstance(one, ast.NamedExpr)]
+
+
+# what runs its parts any number of times, a `try` where it has an `except`
+MAYBE = (ast.For, ast.AsyncFor, ast.While, ast.If, ast.Match, ast.Try, ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp)
+# what a decorator does with its function
+CALLS, KEEPS, PASSES, DROPS = "it calls it", "it keeps it", "it hands on what it gives", "it gives back nothing"
+ALTERS, REGISTERS = "it may give back another", "a library may call it"
+
+
+def decorates(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, bound: bool) -> str:
+    """What a decorator does with the function that it is given, its first parameter; bound: without `self`."""
+    given = [one.arg for one in (*function.args.posonlyargs, *function.args.args)][bound:]
+    inner = [one for one in ast.walk(function) if isinstance(one, FUNCTIONS) and one is not function]
+    inside = {id(part) for one in inner for part in ast.walk(one)}
+
+    def calls(node: ast.AST | None) -> bool:
+        node = node.value if isinstance(node, ast.Await) else node
+        return isinstance(node, ast.Call) and getattr(node.func, "id", "") == (given or [""])[0]
+
+    if any(calls(part) and id(part) not in inside for part in ast.walk(function)):
+        return CALLS
+    for one in inner:
+        parts = list(ast.walk(one))
+        kept = {getattr(target, "id", "") for part in parts for target, value in stores(part) if calls(value)} - {""}
+        anew = {getattr(target, "id", "") for part in parts for target, value in stores(part) if not calls(value)}
+        results = [part.value for part in parts if isinstance(part, ast.Return)]
+        same = [calls(result) or getattr(result, "id", "") in kept - anew for result in results]
+        maybe = (part for part in parts if isinstance(part, MAYBE) and getattr(part, "handlers", True))
+        once = sum(map(calls, parts)) == 1 and not any(calls(node) for part in maybe for node in ast.walk(part))
+        if not once or not all(same):
+            return ALTERS
+        if not results:
+            return DROPS
+    read = [part for part in ast.walk(function) if getattr(part, "id", "") == (given or [""])[0]]
+    plain = [part.value for part in ast.walk(function) if isinstance(part, (ast.Return, ast.Attribute))]
+    return KEEPS if any(id(part) not in inside and part not in plain for part in read) else PASSES
+
+
+# what a call may change
+
+
+def changed_arguments(
+    call: ast.Call,
+    value: Callable[[ast.expr], Value | None],
+    passed: Callable[[ast.expr], bool],
+    known: dict[int, set[str]],
+) -> list[ast.expr]:
+    """The arguments whose objects a call may change: of one of the script's functions, those that it changes; a list
+    that takes something does not change it.
+
+    value: gives the value of an expression. passed: whether a callee, such as print, changes nothing. known: what was
+    found of functions, by their ids.
+    """
+    called = value(call.func)
+    if not isinstance(called, ScriptFunction) or isinstance(called.node, ast.Lambda):
+        method = call.func if isinstance(call.func, ast.Attribute) and call.func.attr in TAKING else None
+        takes = method is not None and isinstance(value(method.value), ListValue)
+        return [] if takes else [one for one in call.args if not _is_plain(one)]
+    if id(called.node) not in known:
+        known[id(called.node)] = _changed_names(called.node, passed)
+    given = [one.arg for one in (*called.node.args.posonlyargs, *called.node.args.args)][called.receiver is not None :]
+    starred = next((at for at, one in enumerate(call.args) if isinstance(one, ast.Starred)), len(given))
+    kept = {at for at, name in enumerate(given[:starred]) if name not in known[id(called.node)]}
+    return [one for at, one in enumerate(call.args) if at not in kept and not _is_plain(one)]
+
+
+TAKING = ("append", "insert", "extend")  # methods of lists
+OF_LOGS = ("mkdir", "add_scalar", "add_scalars", "add_image", "add_images", "add_histogram", "add_text", "add_figure")
+MAKING_PLAIN = ("len", "int", "float", "str", "bool", "repr", "format", "isinstance", "range")
+
+
+def _is_plain(node: ast.AST) -> bool:
+    """Whether an expression makes a new number or string, so that what is done with it changes no other object."""
+    if isinstance(node, ast.Call):
+        made = isinstance(node.func, ast.Attribute) and node.func.attr in PLAIN_RESULTS
+        return made or getattr(node.func, "id", "") in MAKING_PLAIN
+    return isinstance(node, (ast.JoinedStr, ast.Compare))
+
+
+def _names_in(node: ast.AST) -> set[str]:
+    """The names in an expression of whose objects its value may be a part."""
+    parts = () if _is_plain(node) else ast.iter_child_nodes(node)
+    return ({node.id} if isinstance(node, ast.Name) else set()).union(*map(_names_in, parts))
+
+
+def _changed_names(function: ast.FunctionDef | ast.AsyncFunctionDef, passed: Callable[[ast.expr], bool]) -> set[str]:
+    """The names whose objects a function may change, by an attribute, an element, `+=` or a call, or hands back."""
+    found: set[str] = set()
+    aliases: dict[str, set[str]] = {}  # a name -> the names whose object, or a part of it, it may be
+    holds: dict[str, set[str]] = {}  # a name -> those whose objects are put into its object
+    inside: set[str] = set()  # the names of whose objects what is put into them may be changed, too
+    read = Counter(part.attr for part in ast.walk(function) if isinstance(part, ast.Attribute))
+    for node in ast.walk(function):
+        written: list[ast.expr] = []
+        for target, value in _bindings(node):
+            if isinstance(target, ast.Attribute) and read[target.attr] == 1:
+                continue  # it is kept, and nothing here changes it
+            given = _names_in(value)
+            of = holds if isinstance(target, (ast.Attribute, ast.Subscript)) else aliases
+            for part in (part for part in ast.walk(target) if isinstance(part, ast.Name)):
+                of.setdefault(part.id, set()).update(given)
+        if isinstance(node, (ast.Assign, ast.Delete)):
+            written = [one for one in node.targets if isinstance(one, (ast.Attribute, ast.Subscript))]
+        elif isinstance(node, ast.AugAssign):
+            written = [node.target]
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and not passed(node.value.func):
+            named = (keyword.value for keyword in node.value.keywords)
+            written = [node.value.func, *node.value.args, *named]
+        elif isinstance(node, ast.Return) and node.value is not None:
+            written = [node.value]
+        names = {at.id for one in written if not _is_plain(one) and isinstance(at := root(one), ast.Name)}
+        plain = isinstance(node, (ast.Assign, ast.Delete)) and all(
+            isinstance(getattr(one, "value", None), ast.Name) for one in written
+        )
+        found |= names
+        inside |= set() if plain else names  # `table["a"] = b` changes the table alone
+    waiting = list(found)
+    while waiting:
+        name = waiting.pop()
+        deep = name in inside
+        more = aliases.get(name, set()) | (holds.get(name, set()) if deep else set())
+        waiting += [one for one in more if one not in found or (deep and one not in inside)]
+        found |= more
+        inside |= more if deep else set()
+    return found
+
+
+def _bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What a node binds, and to what."""
+    if isinstance(node, ast.Assign):
+        yield from ((target, node.value) for target in node.targets)
+    elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+        over, target = node.iter, node.target
+        if isinstance(over, ast.Call) and getattr(over.func, "id", "") == "enumerate" and isinstance(target, ast.Tuple):
+            target = target.elts[-1]  # the first is a number
+        yield target, over
+    elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
+        yield node.target, node.value
+    elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+        yield node.optional_vars, node.context_expr

@@ -143,9 +143,15 @@ class DataFiles:
     def _may(self, writer: ast.Call, reader: ast.Call) -> bool:
         """Whether a call may read what another writes in the same run: it does not only run before it."""
         wrote, read = (self._calling(self.flow.of[id(one)]) for one in (writer, reader))
+        wrote += [self.flow.of[id(made)] for at in wrote for made in self._made(at) if id(made) in self.flow.of]
         both = [(a, b) for a in wrote for b in read if a.function is b.function and a.source is b.source]
         again = (isinstance(head.node, LOOPS) for a, b in both for head in a.around if head in b.around)
         return not both or any(again) or any(a.place <= b.place for a, b in both)
+
+    def _made(self, statement: Statement) -> list[ast.expr]:
+        """What makes the objects of a callback's class, whose methods a library calls from then on."""
+        own = statement.owner if id(statement.function) not in self.flow.calls else None
+        return [one.node for one in self.flow.interpreter.made if one.node is not None and one.of.node is own]
 
     def _calling(self, statement: Statement, depth: int = 0) -> list[Statement]:
         """A statement, and those that call its function, and theirs."""

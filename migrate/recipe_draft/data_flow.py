@@ -26,9 +26,8 @@ from ..read_script.abstract_values import (
     known,
 )
 from ..read_script.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter, is_property
-from ..read_script.syntax import is_outer, names_it, root
+from ..read_script.syntax import OF_LOGS, changed_arguments, is_outer, names_it, root
 from ..source_files import ScriptFile
-from .changed_arguments import OF_LOGS, changed_arguments
 
 # how a definition binds its value; inner: a name in a comprehension or a lambda, which is an element of it
 IS, EACH, ADDS, GIVEN, NAMED, INNER = "is", "each", "adds", "given", "named", "inner"
@@ -85,6 +84,9 @@ class Statement:
     @property
     def text(self) -> str:
         """Its source; of a compound statement, its head."""
+        if isinstance(self.node, FUNCTIONS) and self.node.decorator_list:
+            marks = "".join(f"@{self.source.text(one)} " for one in self.node.decorator_list)
+            return f"{marks}def {self.node.name}({ast.unparse(self.node.args)}):"
         if not isinstance(self.node, COMPOUND) or isinstance(self.node, (*FUNCTIONS, ast.ClassDef)):
             return self.source.text(self.node)
         words = {ast.If: "if", ast.While: "while", ast.With: "with", ast.AsyncWith: "with", ast.Match: "match"}
@@ -134,9 +136,10 @@ def _head(node: ast.stmt) -> Iterator[ast.expr]:
         for item in node.items:
             yield from filter(None, (item.context_expr, item.optional_vars))
     elif isinstance(node, FUNCTIONS):
-        yield from (default for default in (*node.args.defaults, *node.args.kw_defaults) if default is not None)
+        defaults = (default for default in (*node.args.defaults, *node.args.kw_defaults) if default is not None)
+        yield from (*node.decorator_list, *defaults)
     elif isinstance(node, ast.ClassDef):
-        yield from node.bases
+        yield from (*node.decorator_list, *node.bases)
     else:
         yield from (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
 
@@ -335,12 +338,8 @@ class Flow:
     @cached_property
     def options(self) -> list[Statement]:
         """The statements that write an argument of the command line."""
-        return [
-            statement
-            for statement in self.statements
-            for target in getattr(statement.node, "targets", [getattr(statement.node, "target", None)])
-            if isinstance(target, ast.Attribute) and isinstance(self.value(target.value), ParsedArguments)
-        ]
+        each = ((s, t) for s in self.statements for t in getattr(s.node, "targets", [getattr(s.node, "target", None)]))
+        return [s for s, t in each if isinstance(t, ast.Attribute) and isinstance(self.value(t.value), ParsedArguments)]
 
     @cached_property
     def changing(self) -> set[str]:
@@ -445,6 +444,7 @@ class Flow:
             if is_property(function):
                 self._attribute(function.name, definition_of(node.value, IS), first)
         for part in (one for one in statement.nodes if isinstance(one, ast.NamedExpr)):
+            made += [(part.target.id, before) for before in names.get(part.target.id, ())]  # where it does not run
             define(part.target, part.value, IS)
         for name, definition in list(made):
             if definition.way == ADDS:
@@ -518,8 +518,7 @@ class Flow:
 
     def _changes(self, call: ast.expr, define: Any, alone: bool) -> None:
         """A call that is a statement may change its object and its arguments; any other call, an unknown object."""
-        if isinstance(call, (ast.Await, ast.Yield)) and call.value is not None:
-            call = call.value
+        call = call.value if isinstance(call, (ast.Await, ast.Yield)) and call.value is not None else call
         if not isinstance(call, ast.Call) or self.passed(call.func):
             return
         own = [call.func.value] if isinstance(call.func, ast.Attribute) else []
@@ -554,9 +553,10 @@ class Flow:
 
     def passed(self, func: ast.expr) -> bool:
         """Whether a call is one of those that change nothing, such as print."""
-        found = self.value(func)
+        found, of = self.value(func), self.value(getattr(func, "value", func))
         name = found.name if isinstance(found, LibraryName) else getattr(func, "id", "")
-        makes = getattr(func, "attr", "") in OF_LOGS and not isinstance(found, ScriptFunction)
+        logs = isinstance(of, LibraryObject) and self._reason(f"{of.name}.log") == self._reason("print")  # of a logger
+        makes = logs or (getattr(func, "attr", "") in OF_LOGS and not isinstance(found, ScriptFunction))
         return makes or (bool(name) and self._reason(name) is not None)
 
     def _attribute(self, name: str, definition: Definition, first: bool) -> None:

@@ -22,6 +22,7 @@ from ..read_script.abstract_values import (
     ScriptObject,
     Value,
     is_known,
+    is_none,
     known,
 )
 from ..read_script.interpreter import CERTAINTIES, DEFAULT, OPTION, PERHAPS, UNCALLED, Interpreter, joined
@@ -53,7 +54,7 @@ from .trainers import Given, not_found
 
 LOADER_ARGUMENTS: tuple[str, ...] = (
     *("0", "1", "2", "dataset", "batch_size", "shuffle", "num_workers", "pin_memory", "drop_last", "timeout"),
-    *("persistent_workers", "prefetch_factor", "pin_memory_device", "worker_init_fn"),
+    *("persistent_workers", "prefetch_factor", "pin_memory_device"),
 )
 TIMM_LOADER: tuple[str, ...] = (
     *("0", "dataset", "batch_size", "is_training", "num_workers", "pin_memory", "use_prefetcher", "distributed"),
@@ -112,6 +113,9 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int, fit: Given | Non
             if loader is evaluation:  # a recipe validates on every sample once, in order
                 off = {a.name or str(at) for at, a in enumerate(loader.arguments or []) if known(a.value) is False}
                 taken = tuple(one for one in taken if one in off or one not in ("2", "shuffle", "drop_last"))
+            begins = next((a.value for a in loader.arguments or [] if a.name == "worker_init_fn"), Constant(None))
+            if is_none(begins) or isinstance(getattr(begins, "node", None), ast.FunctionDef):
+                taken += ("worker_init_fn",)  # its statements are accounted for
             section.leave(loader, *taken, *SAMPLER, *BATCH_SAMPLER, "**")
             for run in (seen for seen in made if seen.node is loader.node):
                 section.left += [one for one in _samplers(run, flow) if one not in section.left]

@@ -194,7 +194,10 @@ def mixup(interpreter: Interpreter, smoothing: Any) -> Entry | None:
 def _by_hand(interpreter: Interpreter) -> Entry | None:
     for function in interpreter.functions.values():
         name = getattr(function.node, "name", "")
-        if re.search(r"mix_?up|cut_?mix", name.lower()) and function.owner is None:
+        body = getattr(function.node, "body", None)
+        first = interpreter.reached.get(id(body[0]), (0, ())) if isinstance(body, list) else (0, ())
+        called = CERTAINTIES[first[0]] not in (UNCALLED, OPTION)
+        if called and re.search(r"mix_?up|cut_?mix", name.lower()) and function.owner is None:
             where = (
                 f"{function.scope.source.shown} line {function.node.lineno}: {name}() is written by hand; write it here"
             )

@@ -9,11 +9,15 @@ from __future__ import annotations
 import ast
 import fnmatch
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
-from ..read_script.abstract_values import LibraryName, LibraryObject, ScriptClass, ScriptObject
-from .data_flow import NAMED, Flow, Statement
+from ..library_names import is_library, is_plain_decorator
+from ..read_script.abstract_values import LibraryName, LibraryObject, ScriptClass, ScriptFunction, ScriptObject, Value
+from ..read_script.syntax import ALTERS, DROPS, KEEPS, PASSES, REGISTERS, decorates
+from .data_flow import FUNCTIONS, GIVEN, NAMED, Flow, Statement
 from .recipe_entries import shown
 from .trained_model import makes_model
 
@@ -85,7 +89,7 @@ CALLS: dict[str, tuple[str, ...]] = {
             "torch.distributed.barrier",
         ),
         *("torch.distributed.get_rank", "torch.distributed.get_world_size", "torch.distributed.is_*"),
-        *("torch.multiprocessing.set_*", "torch.cuda.Event", "torch.xpu.is_available"),
+        *("torch.multiprocessing.set_*", "torch.cuda.Event", "torch.xpu.is_available", "torch.distributed.elastic.*"),
     ),
     "it reads the command line or the environment": (
         *("argparse.*", "os.environ*", "os.getenv", "exit", "quit", "*.HfArgumentParser"),
@@ -276,6 +280,69 @@ def normalised_by_device(flow: Flow) -> dict[int, str]:
             of = [flow.value(given) for given in (*call.args, *(k.value for k in call.keywords if k.arg == "module"))]
             known = of and (isinstance(of[0], ScriptObject) or (isinstance(of[0], LibraryObject) and of[0].seen))
             found |= {id(statement): NORMALISES_APART} if layers or not known else {}
+    return found
+
+
+# decorators
+
+SWITCHES_GRADIENTS = ("torch.no_grad", "torch.inference_mode", "torch.set_grad_enabled", "torch.enable_grad")
+GIVES_ANOTHER = "what the decorator does with this function is not followed"
+HANDING_ON = (PASSES, KEEPS, DROPS)
+GIVEN_AWAY = "it is called by what it is given to"
+
+
+def decorators(flow: Flow, statement: Statement) -> Iterator[tuple[ast.expr, str, str]]:
+    """The decorators of a definition that may do more than hand on what the function does: what each is of, its name,
+    and what it does."""
+    for mark in statement.node.decorator_list if isinstance(statement.node, FUNCTIONS) else ():
+        func, made = (mark.func if isinstance(mark, ast.Call) else mark), flow.value(mark)
+        of, owner = flow.value(func), flow.value(getattr(func, "value", func))
+        name = of.name if isinstance(of, LibraryName) else ast.unparse(func)
+        if isinstance(func, ast.Attribute) and isinstance(owner, LibraryObject) and owner.name:
+            name = f"{owner.name}.{func.attr}"
+        plain = reason(name) is not None and not matches(name, SWITCHES_GRADIENTS)
+        plain = plain or (is_plain_decorator(name) and not is_library(name))
+        registers = isinstance(func, ast.Attribute) and not isinstance(owner, LibraryName)
+        does = _does(made) or (REGISTERS if registers else ALTERS)
+        if does not in (PASSES, DROPS) and not plain:
+            yield getattr(func, "value", func), name, does
+
+
+def _does(made: Value | None) -> str:
+    """What a decorator of the script's own does, an object of its class too; "" for any other."""
+    if isinstance(made, ScriptObject) and (made.of.library_base() or "").endswith("ContextDecorator"):
+        return PASSES
+    called = made.of.find("__call__") if isinstance(made, ScriptObject) else made
+    bound = called is not made or getattr(made, "receiver", None) is not None
+    return decorates(called.node, bound) if isinstance(called, ScriptFunction) else ""
+
+
+@lru_cache(maxsize=2)
+def _decorating(flow: Flow) -> frozenset[int]:
+    """The script's own functions (their ids) that decorate others and hand on what these do."""
+    nodes = (one.node for one in flow.statements if isinstance(one.node, FUNCTIONS))
+    made = (flow.value(mark) for node in nodes for mark in node.decorator_list)
+    return frozenset(id(one.node) for one in made if isinstance(one, ScriptFunction) and _does(one) in HANDING_ON)
+
+
+def hands_on(flow: Flow, call: ast.Call) -> bool:
+    """Whether a call is that of the decorated function, in a decorator that only hands on what it does."""
+    found = flow.reads.get(id(call.func), ()) if isinstance(call.func, ast.Name) else ()
+    by = {id(one.statement.node) for one in found if one.way == GIVEN and id(one.statement.node) in _decorating(flow)}
+    return bool(by) and len(by) == len(found) and id(flow.of[id(call)].function) not in by
+
+
+def by_decorators(flow: Flow, train: list[Statement], steps: set[int], kinds: Callable[..., Any]) -> dict[int, str]:
+    """Definition (its id) -> why it is listed, of functions that a model or an optimizer is given, and of those that
+    train where a decorator may do more than hand on what they do; steps: the functions that hold a step."""
+    found = {}
+    for statement in flow.statements:
+        for by, name, does in decorators(flow, statement):
+            switches = matches(name, SWITCHES_GRADIENTS) and id(statement.node) not in steps
+            if not isinstance(flow.value(by), LibraryName) and {"model", "optimizer"} & kinds(by):
+                found[id(statement)] = GIVEN_AWAY
+            elif does in (ALTERS, REGISTERS) and statement in train and not switches:
+                found[id(statement)] = GIVES_ANOTHER
     return found
 
 

@@ -26,9 +26,9 @@ from ..read_script.abstract_values import (
 )
 from ..read_script.interpreter import CERTAINTIES, LONGEST, OPTION, PERHAPS, UNCALLED, joined
 from ..read_script.statements import RAISES
-from ..read_script.syntax import defined_alone
+from ..read_script.syntax import ALTERS, defined_alone
 from .data_flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, LOOPS, MOST_BEHIND, Definition, Flow, Statement
-from .passed_over import ENVIRONMENT, LEAVING_FUNCTIONS, matches, name_of, reason
+from .passed_over import ENVIRONMENT, LEAVING_FUNCTIONS, decorators, matches, name_of, reason
 from .recipe_entries import LONGEST_WORD
 
 LAUNCHERS = ("torch.multiprocessing.spawn", "accelerate.notebook_launcher", "xmp.spawn")  # they give back no result
@@ -277,11 +277,14 @@ def names_in(statements: Iterable[Statement], flow: Flow | None = None) -> set[s
     """The names and attributes in statements, and what is imported under one of them. With a flow, those of a function
     that only its own file can mean have the file before them, and what a library has is left out."""
     statements = list(statements)
-    nodes = [node for one in statements for node in one.nodes]
+    parts = [node for one in statements for node in one.nodes]
+    left = {id(part) for node in parts if flow is not None for part in _not_chosen(flow, node)}
+    nodes = [node for node in parts if id(node) not in left]
     own = {one.source.shown: one.source for one in statements} if flow is not None else {}
     alone = {file: defined_alone(source.tree) for file, source in own.items()}
-    each = [(one.source.shown, node.id) for one in statements for node in one.nodes if isinstance(node, ast.Name)]
-    found = {f"{file}:{name}" if name in alone.get(file, ()) else name for file, name in each}
+    each = [(one.source.shown, node) for one in statements for node in one.nodes if isinstance(node, ast.Name)]
+    each = [(file, node) for file, node in each if id(node) not in left]
+    found = {f"{file}:{node.id}" if node.id in alone.get(file, ()) else node.id for file, node in each}
     attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
     found |= {node.attr for node in attributes if flow is None or not isinstance(flow.value(node), LibraryName)}
     looked_up = (
@@ -289,11 +292,21 @@ def names_in(statements: Iterable[Statement], flow: Flow | None = None) -> set[s
     )
     lists = {one.source.shown for one in statements if any(map(_lists_a_file, one.calls))}
     listed = [name for one in statements if one.source.shown in lists for name in _named_at_top(one)]
+    marks = ((one, does) for one in statements if flow is not None for *_, does in decorators(flow, one))
+    found |= {getattr(one.node, "name", "") for one, does in marks if does != ALTERS}
     found |= {*listed} | {
         node.value for node in looked_up if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
     imports = (name for one in statements if isinstance(one.node, ast.ImportFrom) for name in one.node.names)
     return found | {name.name for name in imports if name.asname in found}
+
+
+def _not_chosen(flow: Flow, node: ast.AST) -> list[ast.AST]:
+    """What is in the side of `a if args.small else b` that the defaults do not choose."""
+    sides = [node.body, node.orelse] if isinstance(node, ast.IfExp) else []
+    ranks = {id(one): flow.interpreter.values.get(id(one), (0, None))[0] for one in (node, *sides)}
+    never = CERTAINTIES.index(OPTION)
+    return [part for one in sides if ranks[id(one)] == never != ranks[id(node)] for part in ast.walk(one)]
 
 
 def _lists_a_file(call: ast.Call) -> bool:
@@ -427,6 +440,7 @@ def called_where(
     while function is not None and id(function) not in seen:
         seen.add(id(function))
         callers = list({id(one): one for one, _, _ in flow.calls.get(id(function), []) if runs(one)}.values())
+        callers = [one for one in callers if one.function is not function]
         if len(callers) > 1:
             conditions = [undecided(one) for one in callers]
             places = [

@@ -74,8 +74,8 @@ class Account:
         self._made = {id(one.node) for one in made}
         self._overridden, self._reached = relevance.overridden(flow), relevance.called_from_elsewhere(flow)
         self._steps: set[int] = set()  # the heads of loops and functions that hold a step
-        parts = [part for s in flow.statements for part in s.nodes]
-        self._by_name = {match[1] for part in parts if (match := passed_over.made_by_name(part))}
+        named = (passed_over.made_by_name(part) for s in flow.statements for part in s.nodes)
+        self._by_name = {match[1] for match in named if match}
         driven = (of for of in flow.classes() if of.name in self._by_name or passed_over.driven(flow.class_of(of)))
         self._driven = {id(of) for of in driven}
         self._makers = makers_in_models(flow, self._driven)
@@ -92,8 +92,7 @@ class Account:
         self.kinds = self._values.of
         self.effects: set[int] = set()  # the functions that change something of training
         self._files = DataFiles(flow, name_of)
-        shared = passed_over.normalised_by_device(flow)
-        self._data_files = shared  # these, and what writes files of data -> words
+        self._data_files = shared = passed_over.normalised_by_device(flow)  # and what writes files of data -> words
         for _ in range(3):  # a call of such a function is an effect too
             before = self.effects, self.trainers, self._data_files.keys()
             self.acting = {id(statement): statement for statement in self.flow.statements if self._acts(statement)}
@@ -115,6 +114,8 @@ class Account:
         while self._opens_more():
             pass
         self.misplaced = read_by_libraries(flow, said) | set_for_all(flow)
+        train = [s for s in flow.statements if id(s.node) in self._steps | self.effects and not self._within(s)]
+        self.misplaced |= passed_over.by_decorators(flow, [*filter(self._runs, train)], self._steps, self.kinds)
         self.misplaced |= misplaced(flow, self.roles, self._runs, self._undecided)
         lines = [line for statement in flow.statements if (line := self._judged(statement)) is not None]
         ends = {id(line.statement): line for line in self._ends(lines)}
@@ -210,7 +211,7 @@ class Account:
             if method in passed_over.CONTAINERS and not isinstance(value, (LibraryObject, ScriptObject)):
                 return False
             if owner & {MODEL, OPTIMIZER, RATE, GRADIENTS}:
-                tensor = isinstance(value, LibraryObject) and value.family == families.TENSOR
+                tensor = getattr(value, "family", "") == families.TENSOR or method in ("detach", "clone")
                 return not tensor or method.endswith("_")
             return bool(given & HEAVY)
         name = call.func.id if isinstance(call.func, ast.Name) and not self.flow.reads.get(id(call.func)) else ""
@@ -221,9 +222,10 @@ class Account:
 
     def passed(self, call: ast.Call) -> str | None:
         """Why a call may be omitted, by its callee; None where it may not."""
-        called = self.flow.value(call.func)
-        if isinstance(called, (ScriptFunction, ScriptClass)):
+        if isinstance(self.flow.value(call.func), (ScriptFunction, ScriptClass)):
             return None
+        if passed_over.hands_on(self.flow, call):
+            return "it calls the function that is decorated"
         name = name_of(self.flow, call)
         if name and (found := passed_over.reason(name)):
             return None if self._values.seeds_otherwise(call, self.seed) else found
@@ -412,7 +414,8 @@ class Account:
 
     def _by_kind(self, statement: Statement) -> str | None:
         node = statement.node
-        if isinstance(node, (ast.Import, ast.ImportFrom, *FUNCTIONS, ast.ClassDef)):
+        defines = isinstance(node, (ast.Import, ast.ImportFrom, *FUNCTIONS, ast.ClassDef))
+        if defines and id(statement) not in self.misplaced:
             return "a definition, which does nothing until it is used"
         plain = isinstance(node, ast.Delete) and all(isinstance(one, ast.Name) for one in node.targets)
         plain |= isinstance(node, ast.AnnAssign) and node.value is None  # it only says of which type a name is
@@ -489,9 +492,8 @@ class Account:
         """The reason where all calls of a statement may be omitted, and it writes nothing that trains; else None."""
         node, calls = statement.node, statement.calls
         if isinstance(node, (ast.With, ast.AsyncWith)):
-            outer = [item.context_expr for item in node.items]
-            reasons = [self.passed(one) if isinstance(one, ast.Call) else None for one in outer]
-            return reasons[0] if reasons and all(reasons) else None
+            reasons = [self.passed(one) for item in node.items if isinstance(one := item.context_expr, ast.Call)]
+            return reasons[0] if len(reasons) == len(node.items) and all(reasons) else None
         value = getattr(node, "value", None)
         if isinstance(node, ast.Assign) and all_handed_over(self.interpreter, node.value) is not node.value:
             return "a copy"
@@ -520,11 +522,10 @@ class Account:
                 return followed
             if isinstance(called, ScriptClass) and id(called.node) not in self._driven:
                 start = called.find("__init__")
-                plain = not called.family()
                 given = [self.kinds(a) for a in [*value.args, *(k.value for k in value.keywords)]]
                 read = isinstance(start, ScriptFunction) and id(start.node) in self.open
                 chosen = self._where(statement) and set_elsewhere(statement, self.flow)
-                if plain and (read or not given) and not chosen:  # its arguments are followed
+                if not called.family() and (read or not given) and not chosen:  # its arguments are followed
                     return "it makes an object, whose use is accounted for one by one"
         return None
 

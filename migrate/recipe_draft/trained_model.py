@@ -52,7 +52,16 @@ def trained(interpreter: Interpreter) -> Value | None:
     parts = _put_into_others(interpreter) if own else set()  # this searches every statement
     own = [made for made in own if id(made.node) not in parts]
     sure = list({id(made.node): made for made in own if made.certainty not in (OPTION, UNCALLED)}.values())
-    return sure[0] if len(sure) == 1 else None
+    return sure[0] if len(sure) == 1 and not _another_is_read(interpreter, sure[0]) else None
+
+
+def _another_is_read(interpreter: Interpreter, made: ScriptObject) -> bool:
+    """Whether a script reads the parameters of a model that is not known, and not those of this one."""
+    nodes = (node for module in interpreter.files.values() for node in ast.walk(module.scope.source.tree))
+    owners = [one.value for one in nodes if isinstance(one, ast.Attribute) and one.attr == "parameters"]
+    values = [unwrapped(interpreter.values.get(id(one), (0, None))[1]) for one in owners]
+    known = [isinstance(one, ScriptObject) or getattr(one, "seen", None) is not None for one in values]
+    return all(value is not made for value in values) and not all(known)
 
 
 def _owner(interpreter: Interpreter, seen: LibraryUse) -> Value | None:

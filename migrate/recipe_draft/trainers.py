@@ -24,7 +24,7 @@ from ..read_script.abstract_values import (
     is_known,
     known,
 )
-from ..read_script.expressions import PARSES
+from ..read_script.command_line import PARSES
 from ..read_script.interpreter import CERTAINTIES, OPTION, PERHAPS
 from .data_flow import FUNCTIONS, Flow, Statement
 from .passed_over import name_of, trains

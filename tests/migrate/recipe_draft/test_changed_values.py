@@ -41,6 +41,47 @@ OPTIONS = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--rat
 OPTIONS += "args = p.parse_args()\n"
 OWN = "class Own:\n    rate = 0.2\nown = Own()\n"
 KEPT = "class Kept:\n    def __init__(self, rate=0.2):\n        self.rate = rate\nkept = Kept()\n"
+GIVES, SETS = "def get():\n    return 0.2\n", "def conf():\n    global rate\n    rate = 0.7\n"
+DECORATOR = """
+rate = 0.2
+kept_functions = []
+def call(f):
+    f()
+    return f
+def given(value):
+    def wrap(f):
+        f(value)
+        return f
+    return wrap
+def now(f):
+    return f()
+def double(f):
+    def g(*a):
+        return 2 * f(*a)
+    return g
+def timed(f):
+    def g(*a, **k):
+        print("begins")
+        return f(*a, **k)
+    return g
+def logged(f):
+    def g(*a, **k):
+        found = f(*a, **k)
+        print(found)
+        return found
+    return g
+def keep(f):
+    kept_functions.append(f)
+    return f
+def faster(cls):
+    cls.rate = 0.7
+    return cls
+class Halved:
+    def __init__(self, f):
+        self.f = f
+    def __call__(self):
+        return self.f() / 2
+"""
 LOAD = f"def load(name):\n    if not {SEEN}:\n        return {{0}}\n    {{1}}\n"
 
 # what stands before, the rate, and which is drafted; None: it is asked for
@@ -232,6 +273,148 @@ CHANGED: dict[str, tuple[str, str, float | None]] = {
         None,
     ),
     "an else without a break": ("for one in ['a', 'b']:\n    print(one)\nelse:\n    rate = 0.6\n", "rate", 0.6),
+    # what a decorator does with a function
+    "a decorator that calls": (f"{DECORATOR}@call\n{SETS}", "rate", 0.7),
+    "a method that calls": (
+        "rate = 0.2\nclass App:\n    def config(self, f):\n        f()\napp = App()\n"
+        "@app.config\ndef conf():\n    global rate\n    rate = 0.7\n",
+        "rate",
+        0.7,
+    ),
+    "a decorator of a library": (
+        f"from sacred import Experiment\nex = Experiment('a')\nrate = 0.2\n@ex.config\n{SETS}",
+        "rate",
+        None,
+    ),
+    "a decorator with a value": (
+        f"{DECORATOR}@given(0.7)\n{SETS.replace('()', '(v)').replace('0.7', 'v')}",
+        "rate",
+        0.7,
+    ),
+    "a decorator that doubles": (f"{DECORATOR}@double\n{GIVES}", "get()", None),
+    "a decorator that doubles a method": (
+        f"{DECORATOR}class C:\n    @double\n    def get(self):\n        return 0.2\n",
+        "C().get()",
+        None,
+    ),
+    "a decorator that calls at once": (f"{DECORATOR}@now\n{GIVES}", "get", 0.2),
+    "a decorator that hands on": (f"{DECORATOR}@timed\n{GIVES}", "get()", 0.2),
+    "a decorator that hands on by a name": (f"{DECORATOR}@logged\n{GIVES}", "get()", 0.2),
+    "a decorator that keeps": (f"{DECORATOR}@keep\n{GIVES}", "get()", 0.2),
+    "a class as decorator": (f"{DECORATOR}@Halved\n{GIVES}", "get()", 0.1),
+    "a decorator of a class": (f"{DECORATOR}@faster\nclass C:\n    rate = 0.2\n", "C.rate", 0.7),
+    "a decorator of functools": (f"import functools\n@functools.lru_cache\n{GIVES}", "get()", 0.2),
+    "a decorator that was not found": (f"from lacking import twice\n@twice\n{GIVES}", "get()", None),
+    "a decorator for the end": (f"import atexit\nrate = 0.2\n@atexit.register\n{SETS}", "rate", 0.2),
+    # := where it may not run
+    "behind and": (f"rate = 0.2\nif {SEEN} and (rate := 0.7):\n    pass\n", "rate", None),
+    "behind or": (f"rate = 0.2\nif {SEEN} or (rate := 0.7):\n    pass\n", "rate", None),
+    "behind True and": ("rate = 0.2\nif True and (rate := 0.7):\n    pass\n", "rate", 0.7),
+    "behind False and": ("rate = 0.2\nif False and (rate := 0.7):\n    pass\n", "rate", 0.2),
+    "behind an option": (f"{OPTIONS}rate = 0.2\nif args.rate > 1 and (rate := 0.7):\n    pass\n", "rate", 0.2),
+    "in one of two": (f"rate = 0.2\nx = (rate := 0.7) if {SEEN} else 1\n", "rate", None),
+    "in a comparison": ("rate = 0.2\n0 < float(sys.argv[1]) < (rate := 0.7)\n", "rate", None),
+    "in a comprehension": ("rate = 0.2\n[rate := float(v) for v in sys.argv]\n", "rate", None),
+    "in a generator": ("rate = 0.2\nany((rate := float(v)) for v in sys.argv[1:])\n", "rate", None),
+    "in a table's comprehension": ("rate = 0.2\n{v: (rate := float(v)) for v in sys.argv}\n", "rate", None),
+    # exec
+    "exec of a file": ("rate = 0.2\nexec(open('conf.py').read())\n", "rate", None),
+    "exec of a file that has it": ("rate = 0.2\nexec(open('settings.py').read())\n", "rate", None),
+    "exec of a file without it": ("speed = 0.2\nexec(open('settings.py').read())\n", "speed", 0.2),
+    "exec of the command line's": ("rate = 0.2\nexec(open('lines.py').read())\n", "rate", 0.2),
+    "exec of what is compiled": ("rate = 0.2\nexec(compile(open('conf.py').read(), 'x', 'exec'))\n", "rate", None),
+    "exec of a text": ("rate = 0.2\nexec('rate = 0.7')\n", "rate", None),
+    "exec of a path": ("rate = 0.2\nexec(Path('conf.py').read_text())\n", "rate", None),
+    "exec into a table": ("table = {'rate': 0.2}\nexec(open('conf.py').read(), table)\n", "table['rate']", None),
+    "exec in a function": ("rate = 0.2\ndef read():\n    exec(open('x').read(), globals())\nread()\n", "rate", None),
+    "exec in a function's names": ("rate = 0.2\ndef read():\n    exec(open('x').read())\nread()\n", "rate", 0.2),
+    "exec, perhaps": (f"rate = 0.2\nif {SEEN}:\n    exec(open('conf.py').read())\n", "rate", None),
+    # settings that a function gets which was not found
+    "a table given away": ("from lacking import fill\ntable = {'rate': 0.2}\nfill(table)\n", "table['rate']", None),
+    "a table given by name": (
+        "from lacking import fill\ntable = {'rate': 0.2}\nfill(conf=table)\n",
+        "table['rate']",
+        None,
+    ),
+    "a table inside": (
+        "from lacking import fill\ntable = {'opt': {'rate': 0.2}}\nfill(table)\n",
+        "table['opt']['rate']",
+        None,
+    ),
+    "a table given to a method": (
+        "from lacking import Loader\nl = Loader()\ntable = {'rate': 0.2}\nl.fill(table)\n",
+        "table['rate']",
+        None,
+    ),
+    "a list given away": ("import lacking\nrates = [0.2, 0.1]\nlacking.fill(rates)\n", "rates[0]", None),
+    "an object given away": (f"from lacking import fill\n{KEPT}fill(kept)\n", "kept.rate", None),
+    "a copy given away": ("from lacking import fill\ntable = {'rate': 0.2}\nfill(dict(table))\n", "table['rate']", 0.2),
+    "what it has given away": (
+        "from lacking import fill\ntable = {'rate': 0.2}\nfill(**table)\n",
+        "table['rate']",
+        0.2,
+    ),
+    "a table for a log": ("import wandb\ntable = {'rate': 0.2}\nwandb.init(config=table)\n", "table['rate']", 0.2),
+    # other ways to say the same
+    "by dict's method": ("table = {'rate': 0.2}\ndict.update(table, rate=0.7)\n", "table['rate']", 0.7),
+    "by dict's __setitem__": ("table = {'rate': 0.2}\ndict.__setitem__(table, 'rate', 0.7)\n", "table['rate']", 0.7),
+    "by __setitem__": ("table = {'rate': 0.2}\ntable.__setitem__('rate', 0.7)\n", "table['rate']", 0.7),
+    "by operator": (
+        "import operator\ntable = {'rate': 0.2}\noperator.setitem(table, 'rate', 0.7)\n",
+        "table['rate']",
+        0.7,
+    ),
+    "by |=": ("table = {'rate': 0.2}\ntable |= json.load(open('x'))\n", "table['rate']", None),
+    "by a method that is handed on": ("rates = [0.2]\nlist(map(rates.append, [0.7]))\n", "rates[-1]", None),
+    "in sys.modules": ("rate = 0.2\nsys.modules[__name__].rate = 0.7\n", "rate", 0.7),
+    "in sys.modules, of a file": (
+        "import settings\nsetattr(sys.modules['settings'], 'rate', 0.7)\n",
+        "settings.rate",
+        0.7,
+    ),
+    "in what import_module gives": (
+        "import importlib, settings\nimportlib.import_module('settings').rate = 0.7\n",
+        "settings.rate",
+        0.7,
+    ),
+    "reloaded": (
+        "import importlib, settings\nsettings.rate = 0.7\nimportlib.reload(settings)\n",
+        "settings.rate",
+        None,
+    ),
+    "its table": (f"{KEPT}kept.__dict__ = json.load(open('x'))\n", "kept.rate", None),
+    "its class": (f"{OWN}class Other:\n    rate = 0.7\nown.__class__ = Other\n", "own.rate", None),
+    "by __getattribute__": (
+        "class C:\n    rate = 0.2\n    def __getattribute__(self, name):\n        return 0.7\n",
+        "C().rate",
+        None,
+    ),
+    "by __init_subclass__": (
+        "class B:\n    rate = 0.2\n    def __init_subclass__(cls):\n        cls.rate = 0.7\nclass C(B):\n    pass\n",
+        "C.rate",
+        0.7,
+    ),
+    "by __new__": (
+        "class C:\n    rate = 0.2\n    def __new__(cls):\n        made = super().__new__(cls)\n"
+        "        made.rate = 0.7\n        return made\n",
+        "C().rate",
+        None,
+    ),
+    "by replace": (
+        "from dataclasses import dataclass, replace\n@dataclass\nclass C:\n    rate: float = 0.2\n"
+        "c = replace(C(), rate=0.7)\n",
+        "c.rate",
+        None,
+    ),
+    "in a finally": ("rate = 0.2\ntry:\n    work()\nfinally:\n    rate = 0.7\n", "rate", 0.7),
+    "exchanged": ("a, rate = 0.7, 0.2\na, rate = rate, a\n", "rate", 0.7),
+    "of two names": ("a = rate = 0.2\na = 0.7\n", "rate", 0.2),
+    "in a thread": (
+        "import threading\nrate = 0.2\ndef go():\n    global rate\n    rate = 0.7\n"
+        "threading.Thread(target=go).start()\n",
+        "rate",
+        None,
+    ),
 }
 
 
@@ -239,6 +422,7 @@ def of_rate(before: str, rate: str, write: Write) -> Path:
     """A script whose rate is this, with a file of settings and one that changes them."""
     script = write(HEAD + before + REST.format(rate) + LOOP)
     (script.parent / "settings.py").write_text(SETTINGS)
+    (script.parent / "lines.py").write_text("import sys\nfor a in sys.argv[1:]:\n    globals()[a] = 0.7\n")
     (script.parent / "change.py").write_text(f"import settings, sys\nsettings.rate = {GIVEN}\n")
     return script
 
@@ -457,3 +641,80 @@ def test_a_case_is_a_condition_with_its_pattern(write: Write) -> None:
     step = f"        opt.step()\n        match len(x):\n            case 3 | 5:\n                {cut}\n"
     found = listed(write(HEAD + REST.format(0.2) + LOOP.replace("        opt.step()\n", step)))
     assert found == [f"{cut} [only where len(x) matches 3 | 5]"]
+
+
+# what decorators do with a function that trains
+
+TRAIN = "def train():\n" + "".join(f"    {line}\n" for line in LOOP.strip().splitlines())
+WRAPS = "def deco(f):\n    def g(*a, **k):\n{0}    return g\n@deco\n" + TRAIN + "train()\n"
+ZEROS, NOT_FOLLOWED = (
+    "torch.nn.init.zeros_(net.fc.weight)",
+    "what the decorator does with this function is not followed",
+)
+DECORATED: dict[str, tuple[str, list[str]]] = {
+    "before it": (WRAPS.format(f"        {ZEROS}\n        return f(*a, **k)\n"), [ZEROS]),
+    "after it": (WRAPS.format(f"        found = f(*a, **k)\n        {ZEROS}\n        return found\n"), [ZEROS]),
+    "twice": (WRAPS.format("        f(*a)\n        f(*a)\n"), ["f(*a)", "f(*a)", "@deco def train():"]),
+    "in a loop": (
+        WRAPS.format("        for i in range(3):\n            f(*a)\n"),
+        ["f(*a) [for i in range(3)]", "@deco def train():"],
+    ),
+    "never": (WRAPS.format("        return None\n"), ["@deco def train():"]),
+    "perhaps": (WRAPS.format("        if os.environ.get('A'):\n            return f(*a)\n"), ["@deco def train():"]),
+    "again": (
+        WRAPS.format(
+            f"        try:\n            return f(*a)\n        except RuntimeError:\n            {ZEROS}\n"
+            "            f(*a)\n"
+        ),
+        ["return f(*a)", ZEROS, "f(*a)", "@deco def train():"],
+    ),
+    "at once": (f"def deco(f):\n    {ZEROS}\n    return f\n@deco\n{TRAIN}train()\n", [ZEROS]),
+    "with a model": (
+        "def frozen(part):\n    def deco(f):\n        def g(*a):\n            part.requires_grad_(False)\n"
+        f"            return f(*a)\n        return g\n    return deco\n@frozen(net.conv1)\n{TRAIN}train()\n",
+        ["part.requires_grad_(False)"],
+    ),
+    "of a class": (f"def deco(cls):\n    {ZEROS}\n    return cls\n@deco\nclass C:\n    pass\n{LOOP}", [ZEROS]),
+    "of a library": (f"from lacking import fast\n@fast\n{TRAIN}train()\n", ["@fast def train():"]),
+    "of a library, with a model": (
+        f"from lacking import fast\n@fast(net)\n{TRAIN}train()\n",
+        ["@fast(net) def train():"],
+    ),
+    "that calls it": (f"from lacking import app\n@app.main\n{TRAIN}", ["@app.main def train():"]),
+    "without gradients": (f"@torch.no_grad()\n{TRAIN}train()\n", ["@torch.no_grad() def train():"]),
+    "in half precision": (f"@torch.autocast('cuda')\n{TRAIN}train()\n", ["@torch.autocast('cuda') def train():"]),
+    "a hook": (
+        f"@net.register_forward_hook\ndef hook(m, i, o):\n    return o * 2\n{LOOP}",
+        ["@net.register_forward_hook def hook(m, i, o): [it is called by what it is given to]"],
+    ),
+    "kept and called": (
+        f"STEPS = []\ndef step(f):\n    STEPS.append(f)\n    return f\n@step\ndef shrink():\n    {ZEROS}\n"
+        f"for one in STEPS:\n    one()\n{LOOP}",
+        [ZEROS],
+    ),
+    "that times it": (
+        WRAPS.format("        begun = time.time()\n        found = f(*a, **k)\n        print(time.time() - begun)\n")
+        .replace("    return g", "        return found\n    return g")
+        .replace("def deco", "import time\ndef deco"),
+        [],
+    ),
+    "that drops the result": (WRAPS.format("        print('begins')\n        f(*a, **k)\n"), []),
+    "of functools": (f"import functools\n@functools.lru_cache\n{TRAIN}train()\n", []),
+    "of torchrun": (
+        f"from torch.distributed.elastic.multiprocessing.errors import record\n@record\n{TRAIN}train()\n",
+        [],
+    ),
+    "of hydra": (f"import hydra\n@hydra.main(config_name='x')\n{TRAIN.replace('()', '(cfg)', 1)}train()\n", []),
+    "of a function that does not train": (
+        f"from lacking import fast\n@fast\ndef show():\n    print(net)\nshow()\n{LOOP}",
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize(("rest", "lines"), DECORATED.values(), ids=DECORATED)
+def test_what_a_decorator_does_is_listed(rest: str, lines: list[str], write: Write) -> None:
+    """What stands in a decorator was in no line, and nor was one of a library."""
+    found = listed(write(HEAD + REST.format(0.2) + rest))
+    assert has(found, *lines) and len(found) == len(lines)
+    assert all(NOT_FOLLOWED in one for one in found if one.startswith("@") and "hook" not in one)

@@ -2546,3 +2546,151 @@ def test_a_file_in_which_nothing_trains_names_the_scripts_that_import_it(write: 
     assert listed(script) == ["no step, no loop over epochs and no optimizer was found: what trains?"]
     (script.parent / "manager.py").write_text(f"from {script.stem} import play\n")
     assert listed(script)[0].endswith("Draft the script that does; this one is imported by manager.py.")
+
+
+# ten more
+
+LOGGED = """
+import logging
+def main(args):
+    def say(text):
+        log.info(text)
+        print(text)
+    log = logging.getLogger("run")
+    say(args)
+    best = 0
+    seen = []
+    for epoch in range(4):
+        say("epoch %d" % (epoch + 1))
+        for x, y in DataLoader(data, batch_size=args.batch):
+            opt.zero_grad()
+            loss = criterion(net(x), y)
+            loss.backward()
+            opt.step()
+            seen.append((net(x) == y).sum())
+        score = sum(seen)
+        if score > best:
+            best = score
+        say("best %f" % best)
+        {0}
+main(args)
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "quiet"), [("", True), ("log.warning(score)", True), ("opt.param_groups[0]['lr'] = score", False)]
+)
+def test_what_a_function_that_logs_gets_changes_nothing(line: str, quiet: bool, write: Write) -> None:
+    """`say(args)` counted as changing the options with all that is ever logged: each score was listed."""
+    options = (
+        "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--batch', type=int, default=16)\n"
+    )
+    found = listed(write(f"{HEAD}{options}args = parser.parse_args()\n{REST}{LOGGED.format(line)}"))
+    assert has(found, "score = sum(seen)", "opt.param_groups") != quiet and not has(found, "log.", "say(")
+
+
+CHOSEN = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--shared", action="store_true")
+args = parser.parse_args()
+class Plain:
+    def __init__(self):
+        self.opt = torch.optim.SGD(net.parameters(), lr=0.2)
+    def go(self, x, y):
+        self.opt.zero_grad()
+        criterion(net(x), y).backward()
+        self.opt.step()
+class Shared(Plain):
+    def go(self, x, y):
+        net.half()
+        super().go(x, y)
+{0}
+one = Chosen()
+for epoch in range(4):
+    for x, y in loader:
+        one.go(x, y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("choice", "runs"),
+    [
+        ("Chosen = Plain if not args.shared else Shared", False),
+        ("Chosen = Shared if args.shared else Plain", False),
+        ("Chosen = Shared if os.environ.get('A') else Plain", True),
+        ("Chosen = Shared", True),
+    ],
+)
+def test_a_class_that_the_defaults_do_not_choose_is_not_made(choice: str, runs: bool, write: Write) -> None:
+    """All of it was listed, and no line said that an option chooses it."""
+    made = REST.split("opt = ")[0]
+    assert has(listed(write(HEAD + made + CHOSEN.format(choice))), "net.half()") == runs
+
+
+@pytest.mark.parametrize(
+    "found", ["importlib.import_module('own')", "importlib.import_module(name)", "importlib.import_module(f'{name}')"]
+)
+def test_a_file_that_import_module_names_is_read(found: str, write: Write) -> None:
+    """What ends the training, and which model it is, was not known."""
+    text = f"import importlib\nname = 'own'\nfile = {found}\nseen = 0\n"
+    made = REST.replace("torchvision.models.resnet18(num_classes=7)", "file.make()").replace("lr=0.2", "lr=file.RATE")
+    script = write(HEAD + text + made + LOOP + "    if epoch > file.MOST:\n        break\n")
+    own = "import torch.nn as nn\nRATE, MOST = 0.3, 7\nclass Net(nn.Linear):\n    pass\n"
+    own += "def make():\n    return Net(3, 4)\n"
+    (script.parent / "own.py").write_text(own)
+    assert drafted(script)["optimizer"]["args"] == {"lr": 0.3}
+    assert any(line.startswith("break") and "file.MOST is 7" in line for line in listed(script))
+
+
+def test_a_model_that_an_unread_maker_gives_is_the_one_whose_parameters_are_read(write: Write) -> None:
+    """The only model of a known class, which draws what the other gives, was named."""
+    own = "class Draws(nn.Module):\n    def forward(self, x):\n        return x\n"
+    own += "def make(table, **more):\n    return getattr(torch.optim, table['name'])(**table, **more)\n"
+    made = "net = make(json.load(open('net.json')))\ndraws = Draws()\n"
+    made += "opt = make(json.load(open('opt.json')), params=net.parameters())\n"
+    text = HEAD + "import json\n" + own + REST.split("net = ")[0] + REST.split("\n", 2)[2].split("opt = ")[0] + made
+    found = recipe_text(analyze_script(write(text + LOOP.replace("net(x)", "draws(net(x))")))).split("model: ???")[0]
+    assert "net = make(json.load(open('net.json'))): what this makes was not read" in found and "Draws" not in found
+
+
+def test_a_function_that_calls_itself_says_its_condition_once(write: Write) -> None:
+    own = "def merge(a, b):\n    for k, v in b.items():\n        if isinstance(v, dict):\n            merge(a[k], v)\n"
+    own += "        else:\n            a[k] = v\ntable = {}\nmerge(table, read())\n"
+    made = REST.replace("lr=0.2", "lr=table['rate']")
+    found = [line for line in listed(write(HEAD + own + made + LOOP)) if line.startswith(("merge(a[k]", "a[k] = v"))]
+    assert len(found) == 2 and all(line.count("isinstance(v, dict)") == 1 for line in found)
+
+
+@pytest.mark.parametrize(
+    ("line", "lists"),
+    [
+        ("kept[name] = p.detach().cpu()", False),
+        ("kept[name] = p.clone()", False),
+        ("kept[name] = p\n        kept[name].data.zero_()", True),
+        ("kept[name] = p.half_()", True),
+    ],
+)
+def test_parameters_that_are_gathered_to_be_kept_stay_as_they_are(line: str, lists: bool, write: Write) -> None:
+    """The table that a checkpoint is made of counted as a change of the model."""
+    own = f"def keep(model):\n    kept = {{}}\n    for name, p in model.named_parameters():\n        {line}\n"
+    own += "    torch.save(kept, 'a.pt')\n"
+    assert bool(listed(write(HEAD + REST + own + LOOP + "    keep(net)\n"))) == lists
+
+
+@pytest.mark.parametrize(
+    ("begins", "line"),
+    [
+        ("None", ""),
+        ("lambda i: np.random.seed(i)", "worker_init_fn=lambda i: np.random.seed(i)"),
+        ("lacking.begin", "worker_init_fn=lacking.begin"),
+        ("begin", "info.dataset.samples = "),
+    ],
+)
+def test_what_a_loaders_workers_begin_with_is_listed(begins: str, line: str, write: Write) -> None:
+    """A function that is written in place, or that was not found, was in no line."""
+    own = "import numpy as np, lacking\ndef begin(i):\n    info = torch.utils.data.get_worker_info()\n"
+    own += "    info.dataset.samples = info.dataset.samples[i::4]\n"
+    made = REST.replace("shuffle=True", f"shuffle=True, worker_init_fn={begins}")
+    found = listed(write(HEAD + own + made + LOOP))
+    assert has(found, line) if line else not found

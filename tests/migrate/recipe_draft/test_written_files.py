@@ -109,3 +109,25 @@ def test_a_path_that_is_made_a_text_reads_nothing(write: Write) -> None:
     found = Draft(analyze_script(script).interpreter).account.lines
     (line,) = [one for one in found if one.statement.text.startswith("graphs.save_model")]
     assert "reads" not in line.why
+
+
+KEEPS = """
+class Keeps(TrainerCallback):
+    def __init__(self, path, rows):
+        self.path, self.rows = path, rows
+    def on_log(self, *given, **more):
+        with open(self.path, "w") as out:
+            json.dump(self.rows, out)
+"""
+MADE = "trainer = Trainer(model=net, train_dataset=rows, callbacks=[Keeps(where(), rows)])\n"
+
+
+@pytest.mark.parametrize(("rest", "reads"), [("{read}{made}", False), ("{made}{read}", True)])
+def test_what_a_callback_writes_is_not_read_before_it_is_made(rest: str, reads: bool, write: Write) -> None:
+    """A library calls it from then on; the data were read, and what it writes was said to be these."""
+    head = f"import json\nfrom transformers import Trainer, TrainerCallback\n{KEEPS}net = model()\n"
+    head += "rows = json.load(open('a.json'))\n"
+    read = "rows = json.load(open(where()))\nfirst = Trainer(model=net, train_dataset=rows)\nfirst.train()\n"
+    text = rest.format(read=read, made=MADE)
+    lines = Draft(analyze_script(write(f"{head}{text}trainer.train()\n")).interpreter).account.lines
+    assert any("may write what" in line.why for line in lines if "open(self.path" in line.statement.text) == reads

@@ -1,0 +1,185 @@
+"""What settings are at a plain start: the defaults of argparse's arguments, and of the fields of classes."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from .. import library_names as names
+from ..source_files import ScriptFile
+from .abstract_values import (
+    LARGEST,
+    ArgumentParser,
+    CallArgument,
+    Constant,
+    DictValue,
+    LibraryName,
+    LibraryObject,
+    ListValue,
+    Member,
+    Origin,
+    ParsedArguments,
+    Scope,
+    ScriptClass,
+    ScriptFunction,
+    ScriptObject,
+    Value,
+    forget,
+    is_known,
+    known,
+    wrapped,
+)
+from .interpreter import Interpreter
+
+_OF_A_GROUP = ("add_argument_group", "add_mutually_exclusive_group")
+
+
+def parents_of(arguments: list[CallArgument]) -> ArgumentParser:
+    """A parser of argparse, with the defaults of those whose arguments it has too."""
+    given = next((one.value for one in arguments if one.name == "parents"), None)
+    parents = [one for one in given.items if isinstance(one, ArgumentParser)] if isinstance(given, ListValue) else []
+    return ArgumentParser({name: value for one in parents for name, value in one.defaults.items()})
+
+
+def of_namespace(arguments: list[CallArgument], of: ScriptClass | None) -> list[CallArgument]:
+    """What Lightning's Trainer, or a data module of the script's own, takes of a parsed command line, and what it is
+    given besides."""
+    own = of.find("__init__") if of is not None else None
+    takes = [one.arg for one in own.node.args.args] if isinstance(own, ScriptFunction) else []
+    takes = takes if of is not None else [name for line in names.TABLES["of_lightnings_trainer"] for name in line]
+    found = [one for one in arguments if one.name not in (None, "args")]
+    given = {one.name for one in found}
+    for one in (one for one in arguments if one.name in (None, "args")):
+        parsed = one.value if isinstance(one.value, ParsedArguments) else None
+        declared = parsed.parser.defaults | parsed.assigned if parsed is not None else {}
+        names_ = [name for name in takes if name in declared and name not in given]
+        names_ = [name for name in names_ if of is not None or known(declared[name], "") is not None]
+        found += [CallArgument(name, one.node, declared[name], f".{name}") for name in names_]
+        found += [CallArgument("**", one.node, one.value)] if parsed is None else []
+    return found
+
+
+_CONVERSIONS = {"int": int, "float": float, "str": str}
+
+
+def _declare(parser: ArgumentParser, arguments: list[CallArgument], node: ast.Call, source: ScriptFile) -> None:
+    """Keep the default of an argument that `add_argument` declares."""
+    given = {argument.name: argument for argument in arguments if argument.name}
+    flags = [flag for argument in arguments if argument.name is None and isinstance(flag := known(argument.value), str)]
+    name = known(given["dest"].value) if "dest" in given else None
+    if name is None and flags:
+        long = [flag for flag in flags if flag.startswith("--")]
+        name = (long or flags)[0].lstrip("-").replace("-", "_")
+    if not isinstance(name, str) or not name:
+        return
+    action = known(given["action"].value) if "action" in given else "store"
+    if "default" in given:
+        value: Value = given["default"].value
+        value = _converted(value, given.get("type"))
+    elif action in ("store_true", "store_false"):
+        value = Constant(action == "store_false")
+    else:
+        value = Constant(None) if not flags or flags[0].startswith("-") else Value()  # a required argument
+        if "required" in given and known(given["required"].value):
+            value = Value()
+    parser.defaults[name] = _default_of(source, name, node, value)
+
+
+def _default_of(source: ScriptFile, name: str, node: ast.expr, value: Value) -> Value:
+    """The value, with the line of the argument as its only origin."""
+    if not is_known(value):
+        return value
+    text = f"args.{name} has the default {known(value)!r} in argparse"
+    return wrapped(known(value), (Origin(source.shown, node.lineno, text),))
+
+
+def _converted(value: Value, kind: CallArgument | None) -> Value:
+    """A default that is a string, converted by the argument's type, as argparse does."""
+    if kind is None or not isinstance(value, Constant) or not isinstance(value.value, str):
+        return value
+    of = kind.value.scope.names.values() if isinstance(kind.value, ScriptClass) else ()
+    if isinstance(value.value, Member) or any(known(one) == value.value for one in of):
+        return value  # of an enumeration
+    convert: Any = _CONVERSIONS.get(kind.node.id) if isinstance(kind.node, ast.Name) else None
+    if convert is None:
+        return Value()
+    try:
+        return Constant(convert(value.value))
+    except ValueError:
+        return Value()
+
+
+def of_parser(
+    parser: ArgumentParser, method: str, arguments: list[CallArgument], node: ast.Call, source: ScriptFile, keep: bool
+) -> Value:
+    """The result of a method of an argparse parser; keep: whether the call surely runs and so changes the parser."""
+    if method == "add_argument" and keep:
+        _declare(parser, arguments, node, source)
+    for argument in arguments if method == "set_defaults" and keep else ():
+        if argument.name == "**":
+            forget(parser.defaults, list(parser.defaults))
+        elif argument.name:
+            parser.defaults[argument.name] = _default_of(source, argument.name, argument.node, argument.value)
+    if method == "parse_args":
+        return ParsedArguments(parser).given(arguments)
+    if method in ("parse_known_args", "parse_known_intermixed_args"):
+        return ListValue([ParsedArguments(parser).given(arguments), Value()])
+    return parser if method in _OF_A_GROUP else Value()
+
+
+# classes of settings
+
+
+def hyperparameters(of: ScriptObject, arguments: list[CallArgument], scope: Scope) -> Value:
+    """What Lightning's `self.save_hyperparameters(…)` keeps in `hparams`: the arguments of `__init__`, those that it
+    names, or what it is given."""
+    starts = [one.scope.names.get("__init__") for one in of.of.lineage() if isinstance(one, ScriptClass)]
+    nodes = [one.node.args for one in starts if isinstance(one, ScriptFunction)]
+    every = [a.arg for one in nodes for a in (*one.posonlyargs, *one.args, *one.kwonlyargs)][:LARGEST]
+    given = [argument.value for argument in arguments if argument.name is None]
+    only = [known(value) for value in given]
+    if given and not all(isinstance(name, str) for name in only):
+        return given[0] if len(given) == 1 else Value()
+    ignored = next((known(argument.value, every) for argument in arguments if argument.name == "ignore"), ())
+    ignored = [ignored] if isinstance(ignored, str) else ignored
+    kept = [name for name in only or every if name in scope.names and name not in ignored]
+    unpacked = [scope.names.get(one.kwarg.arg) for one in nodes[:1] if one.kwarg is not None and not only]
+    more = {k: v for one in unpacked if isinstance(one, DictValue) for k, v in one.pairs.items() if k not in ignored}
+    return DictValue(more | {name: scope.names[name] for name in kept if scope.names[name] is not of})
+
+
+FIELDS = ("dataclasses.field", "attr.ib", "attrs.field", "pydantic.Field")
+PARSES = ("parse_args_into_dataclasses", "parse_args_and_config")  # of transformers' and trl's parsers
+
+
+def default_of_field(interpreter: Interpreter, node: ast.Call, arguments: list[CallArgument], scope: Scope) -> Value:
+    """The default of a field of a class of settings: `rate: float = field(default=0.1)`."""
+    given = {one.name: one for one in arguments if one.name in ("default", "default_factory", "factory")}
+    if "default" in given:
+        return given["default"].value
+    made_by = next((given[key] for key in ("default_factory", "factory") if key in given), None)
+    if made_by is None:
+        return Value()
+    if isinstance(made_by.node, ast.Lambda):
+        return interpreter.value(made_by.node.body, scope)
+    if isinstance(made_by.value, ScriptClass):
+        return interpreter.make(made_by.value, [], node, scope)
+    empty: dict[str, Value] = {"list": ListValue([]), "dict": DictValue({}, closed=True)}
+    return empty.get(getattr(made_by.node, "id", ""), Value())
+
+
+def parsed_settings(
+    interpreter: Interpreter, parser: Value, node: ast.Call, arguments: list[CallArgument], scope: Scope
+) -> Value:
+    """What HfArgumentParser makes where the command line gives nothing: an object of each class that it was given."""
+    given = parser.of if isinstance(parser, LibraryObject) else None
+    if isinstance(parser, ScriptObject):
+        given = next((one.value for one in parser.arguments if one.name in (None, "dataclass_types")), None)
+    found: list[Value] = []
+    for one in given.items if isinstance(given, ListValue) else [given]:
+        if isinstance(one, ScriptClass):
+            found.append(interpreter.make(one, [], node, scope))
+        else:
+            found.append(LibraryObject("", name=one.name) if isinstance(one, LibraryName) else Value())
+    rest = any(one.name == "return_remaining_strings" and known(one.value) for one in arguments)
+    return ListValue([*found, *([Value()] if rest else [])])

@@ -236,8 +236,8 @@ class _Report:
         write = f" Write instead: {row['write']}." if row is not None and row["write"] else ""
         where, what = ("", "the step") if place is None else (f"{_shown(place[0])}:{place[1]}: ", _line(*place))
         by_target = row is not None and row.get("by_target") is True
-        words = f"{where}graph mode does not compile {what}.{write} MindSpore says: {said}; --mode pynative runs it as it is"
-        found = DoesNotCompile(words, by_target)
+        words = f"{where}graph mode does not compile {what}.{write} MindSpore says: {said}"
+        found = DoesNotCompile(f"{words}; --mode pynative runs it as it is", by_target)
         found.__cause__ = error
         return found
 

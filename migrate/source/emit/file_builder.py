@@ -31,7 +31,7 @@ from ..observe.observations import (
 from ..rewrite import control_flow, dataclasses_and_configs, signatures
 from ..rewrite.context import Context, Problem, Program
 from ..rewrite.library_lookups import ChosenEntries
-from ..rewrite.replaced_methods import as_construct, handed_methods, lacks_forward, methods_by_syntax, without_forward
+from ..rewrite.replaced_methods import as_construct, handed_methods, lacks_forward, without_forward
 from ..rewrite.rewriter import as_told, list_method, popped_names, rewrite_function, unseen_function, unseen_method
 from ..rewrite.signatures import SignatureRewriter, names_in
 from ..variations import Variation, variations
@@ -98,7 +98,7 @@ class FileBuilder(Program):
             found.add(name)
             node = self.node(self.functions[name])
             for inner in ast.walk(node) if node is not None else ():
-                for cls, method in methods_by_syntax(inner):
+                for cls, method in dataclasses_and_configs.methods_by_syntax(inner):
                     waiting += [f"{base}.{method}" for base in self.facts.bases(cls)]
                 if isinstance(inner, ast.Call):
                     for callee in callees_of(inner):

@@ -436,3 +436,24 @@ def is_enum(name: str, program: Program) -> bool:
     """Whether a name is that of an enumeration of the program."""
     file, cls = program.class_of(name) or ("", None)
     return cls is not None and any(program.names(file).name(one).startswith("enum.") for one in cls.bases)
+
+
+def methods_by_syntax(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """The classes of objects, and their methods, that Python calls for an expression or a loop: `len(words)` calls
+    `Words.__len__`."""
+    match node:
+        case ast.Call(ast.Name("len" | "iter" | "next" as function), [of, *_]):
+            method = f"__{function}__"
+        case ast.Call(of):
+            method = "__call__"
+        case ast.Subscript(of, _, ast.Load()):
+            method = "__getitem__"
+        case ast.For(iter=of) | ast.comprehension(iter=of):
+            method = "__iter__"
+        case ast.Compare(_, [ast.In() | ast.NotIn()], [of]):
+            method = "__contains__"
+        case _:
+            return
+    called = callees_of(node) if isinstance(node, ast.Call) and method == "__call__" else []
+    yield from ((name.removeprefix("object "), method) for name in called if name.startswith("object "))
+    yield from ((kind.cls, method) for kind in kinds_of(of) if isinstance(kind, ObjectKind) and kind.cls)

@@ -270,22 +270,35 @@ def assigns(owner: str, attribute: str, program: Program) -> bool:
 
 
 def handed_function(attribute: str, context: Context) -> tuple[list[str], list[Kind]]:
-    """What calls, and what gives, an attribute that a class only ever takes from an argument, where it computes; raises
-    Unwritable for any other, and for a constructor, which would make layers with it."""
-    classes = filter(None, map(context.program.class_of, context.program.facts.bases(context.owner)))
-    functions = [n for _, cls in classes for n in cls.body if isinstance(n, ast.FunctionDef)]
-    values = [
-        (value, {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)})
-        for function in functions
-        for node in ast.walk(function)
-        if isinstance(node, ast.Assign)
-        for target, value in _pairs(node)
-        if isinstance(target, ast.Attribute) and target.attr == attribute
-    ]
-    given = [getattr(value, "id", "") in arguments or literal(value) == (True, None) for value, arguments in values]
-    if context.in_python or not values or not all(given):
+    """What calls, and what gives, an attribute that a class only ever takes from an argument, where it computes: the
+    functions that calls and the argument's default name, if they are known; raises Unwritable for any other, and for a
+    constructor, which would make layers with it."""
+    every, named = [*_values(context.owner, attribute, context.program)], list[Kind]()
+    for _, function, kinds, value in every:
+        arguments = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
+        if getattr(value, "id", "") not in arguments and literal(value) != (True, None):
+            every = []
+        named += kinds.get(getattr(value, "id", ""), [])
+    if context.in_python or not every:
         raise Unwritable(f"self.{attribute} is made by code of its class that did not run")
-    return ["builtins.object.__call__"], [UNSEEN]
+    functions = [kind.name for kind in named if isinstance(kind, CallableKind) and kind.what == "function"]
+    whole = bool(functions) and len(functions) == len(named)
+    return functions if whole else ["builtins.object.__call__"], [UNSEEN]
+
+
+def _values(
+    owner: str, attribute: str, program: Program
+) -> Iterator[tuple[str, ast.FunctionDef, dict[str, list[Kind]], ast.expr]]:
+    """What a class or a base of it assigns to an attribute of `self`: the file, the method, the kinds of a
+    constructor's arguments, and the value."""
+    for base in program.facts.bases(owner):
+        file, cls = program.class_of(base) or ("", ast.Pass())
+        for function in [n for n in ast.walk(cls) if isinstance(n, ast.FunctionDef)]:
+            kinds = arguments_given(function, base, file, program) if function.name == "__init__" else {}
+            pairs = [pair for node in ast.walk(function) if isinstance(node, ast.Assign) for pair in _pairs(node)]
+            for target, value in pairs:
+                if ast.unparse(target) == f"self.{attribute}":
+                    yield file, function, kinds, value
 
 
 def _pairs(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -338,28 +351,42 @@ def method_of(cls: str, method: str, program: Program) -> tuple[list[str], list[
 
 
 def layers_made(owner: str, attribute: str, program: Program) -> list[Kind]:
-    """The kinds of an attribute, by the layers that its class assigns to it anywhere."""
+    """The kinds of an attribute, by the layers and parameters that its class assigns to it anywhere: of classes that it
+    names, or that its constructor is given."""
     found: list[Kind] = []
-    for file, cls in filter(None, map(program.class_of, program.facts.bases(owner))):
-        for node in ast.walk(cls):
-            if not isinstance(node, ast.Assign) or f"self.{attribute}" not in map(ast.unparse, node.targets):
-                continue
-            for made in alternatives(node.value):
-                called = program.names(file).name(made.func) if isinstance(made, ast.Call) else ""
-                row = row_of(called) if called.startswith("torch.") else None
-                ran = any(order[0] == called for order in program.facts.orders)
-                if called in COUNTERPARTS or ran or (row is not None and row.kind == "layer"):
-                    found.append(ModuleKind(called))
-                elif not isinstance(made, ast.Constant) or made.value is not None:
-                    return []
+    for file, _, given, value in _values(owner, attribute, program):
+        for made in alternatives(value):
+            called = made.func if isinstance(made, ast.Call) else made
+            kinds = given.get(ast.unparse(called), []) if isinstance(made, ast.Call) else []
+            if isinstance(made, ast.Call) and (name := program.names(file).name(called)):
+                kinds = [CallableKind("class", name)]
+            if always(kinds, CallableKind) and all(_of_modules(kind, program) for kind in kinds):
+                found += [made_by(kind.name) for kind in kinds if isinstance(kind, CallableKind)]
+            elif not isinstance(made, ast.Constant) or made.value is not None:
+                return []
     return list(dict.fromkeys(found))
+
+
+def made_by(cls: str) -> Kind:
+    """The kind of what a class of torch's, or of modules, makes."""
+    if COUNTERPARTS.get(cls) in ("mindspore.Parameter", "mindspore.Tensor"):
+        return replace(PARAMETER, parameter=COUNTERPARTS[cls] == "mindspore.Parameter")
+    return ModuleKind(cls)
+
+
+def _of_modules(kind: Kind, program: Program) -> bool:
+    """Whether it is a class of modules, torch's or of the program, or of torch's parameters."""
+    name = kind.name if isinstance(kind, CallableKind) else ""
+    row = row_of(name) if name.startswith("torch.") else None
+    own = name in COUNTERPARTS or any(order[0] == name for order in program.facts.orders)
+    return own or (row is not None and row.is_module)
 
 
 def readable(name: str, program: Program) -> bool:
     """Whether a class of modules or a function of the model's files that never ran can be written by its source alone;
     it is defined then, and a class's bases are noted as if it had run."""
     module, _, last = name.rpartition(".")
-    file = program.all_files.get(module)
+    file, node = program.all_files.get(module), None
     if file is None or INSTALLED.intersection(Path(file).parts):
         return False
     if program.class_of(name) is not None:
@@ -375,6 +402,9 @@ def readable(name: str, program: Program) -> bool:
         known = node is not None and not node.decorator_list and not _writes_into(node)
         program.unread |= {name} if known else set()
     if known:
+        for method in ast.walk((program.class_of(name) or ("", node))[1] or ast.Pass()):
+            for default in defaults_of(method.args).values() if isinstance(method, ast.FunctionDef) else ():
+                named_callable(default, file, program)
         program.define(name)
     return known and name in program.definitions
 
@@ -406,16 +436,39 @@ def given_to(function: ast.FunctionDef, context: Context) -> dict[str, list[Kind
     """The kinds of the arguments of a function that never ran, as a call gives them or by their defaults."""
     module = next((one for one, file in context.program.modules.items() if file == context.file), "")
     inside = function.name == "__init__"
-    given = context.program.given.get(context.owner if inside else f"{module}.{function.name}")
-    if given is None or (context.owner and not inside):
+    name = context.owner if inside else f"{module}.{function.name}"
+    known = name in context.program.given or (inside and f"{name}.__init__" not in context.program.functions)
+    if not known or (context.owner and not inside):
         return {}
-    known = {name: literal(one) for name, one in defaults_of(function.args).items()}
-    found = {name: [of_constant(value)] for name, (plain, value) in known.items() if plain and value is not None}
-    names = [argument.arg for argument in function.args.args][inside:]
-    for key, kinds in given.items():
+    return arguments_given(function, name, context.file, context.program)
+
+
+def arguments_given(function: ast.FunctionDef, name: str, file: str, program: Program) -> dict[str, list[Kind]]:
+    """The kinds of the arguments of a function of this name, or of a class's constructor."""
+    known = {key: literal(one) for key, one in defaults_of(function.args).items()}
+    found = {key: [of_constant(value)] for key, (plain, value) in known.items() if plain and value is not None}
+    names = [argument.arg for argument in function.args.args][function.name == "__init__" :]
+    for key, kinds in program.given.get(name, {}).items():
         if isinstance(key, str) or key < len(names):
             found[key if isinstance(key, str) else names[key]] = kinds
+    for argument, one in defaults_of(function.args).items():  # a call may leave it out
+        if kinds := named_callable(one, file, program):
+            found[argument] = list(dict.fromkeys([*found.get(argument, ()), *kinds]))
     return found
+
+
+def named_callable(node: ast.expr, file: str, program: Program) -> list[Kind]:
+    """The kind of a class or function that the new file has, by its name: a layer or function of torch's that has a
+    counterpart, and what the model's own files define, where that is written; none for anything else."""
+    name = program.names(file).name(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+    row = row_of(name) if name.startswith("torch.") else None
+    known = row is not None and row.mindspore and name not in COUNTERPARTS
+    if row is not None and known and (row.is_module or row.kind == "function"):
+        return [CallableKind("class" if row.is_module else "function", name)]
+    ran = any(one in program.functions for one in (name, f"{name}.__init__", f"{name}.forward"))
+    if name.startswith("torch.") or not (ran or readable(name, program)):
+        return []
+    return [CallableKind("class" if name in program.owners else "function", name)]
 
 
 def _noted_bases(name: str, program: Program) -> bool:
@@ -452,27 +505,6 @@ def _writes_into(function: ast.FunctionDef) -> bool:
         if isinstance(into, ast.Name) and into.id in given:
             return True
     return False
-
-
-def methods_by_syntax(node: ast.AST) -> Iterator[tuple[str, str]]:
-    """The classes of objects, and their methods, that Python calls for an expression or a loop: `len(words)` calls
-    `Words.__len__`."""
-    match node:
-        case ast.Call(ast.Name("len" | "iter" | "next" as function), [of, *_]):
-            method = f"__{function}__"
-        case ast.Call(of):
-            method = "__call__"
-        case ast.Subscript(of, _, ast.Load()):
-            method = "__getitem__"
-        case ast.For(iter=of) | ast.comprehension(iter=of):
-            method = "__iter__"
-        case ast.Compare(_, [ast.In() | ast.NotIn()], [of]):
-            method = "__contains__"
-        case _:
-            return
-    called = callees_of(node) if isinstance(node, ast.Call) and method == "__call__" else []
-    yield from ((name.removeprefix("object "), method) for name in called if name.startswith("object "))
-    yield from ((kind.cls, method) for kind in kinds_of(of) if isinstance(kind, ObjectKind) and kind.cls)
 
 
 # methods of tensors whose result shares the memory of what they are called on, at least sometimes

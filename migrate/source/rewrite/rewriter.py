@@ -162,7 +162,7 @@ def unseen_function(node: ast.FunctionDef, name: str, context: Context) -> ast.F
     decorators = [ast.unparse(item) for item in node.decorator_list]
     silent = [ast.unparse(item) for item in node.decorator_list if _decorator(item, context) in SILENT]
     plain = all(name in KEPT or name in silent or without_gradient_by_decorator(node) for name in decorators)
-    unknown = [one for one in defaults_of(node.args).values() if not _is_plain_value(one, context)]
+    unknown = [one for one in defaults_of(node.args).values() if not _is_known(one, context)]
     if plain and not unknown:
         made = rewrite_function(node, name, context)
     else:
@@ -182,10 +182,13 @@ def unseen_function(node: ast.FunctionDef, name: str, context: Context) -> ast.F
     return made
 
 
-def _is_plain_value(default: ast.expr, context: Context) -> bool:
-    """Whether the default of an argument is a plain value, or made of such and of names that the file has for one."""
+def _is_known(default: ast.expr, context: Context) -> bool:
+    """Whether the default of an argument is a plain value, or made of such and of names that the file has for one, or
+    the name of a class or function that the new file has."""
     if isinstance(default, ast.BinOp):
-        return _is_plain_value(default.left, context) and _is_plain_value(default.right, context)
+        return _is_known(default.left, context) and _is_known(default.right, context)
+    if replaced_methods.named_callable(default, context.file, context.program):
+        return True
     constant = context.program.origin(context.file, default.id) if isinstance(default, ast.Name) else None
     return literal(default if constant is None else constant.node.value)[0]
 

@@ -153,8 +153,8 @@ class Reader:
                 self.variables.setdefault(inner.arg, [ObjectKind("torch.device")])
             elif isinstance(inner, ast.FunctionDef) and "classmethod" in map(ast.unparse, inner.decorator_list):
                 self.variables[inner.args.args[0].arg] = [CallableKind("class", context.owner)]
-            elif isinstance(inner, ast.Assign) and isinstance(inner.value, (ast.List, ast.ListComp)):
-                for target in inner.targets:  # a list may have no item until what did not run
+            elif isinstance(inner, ast.Assign):  # what ran may only be read by what did not
+                for target in inner.targets:
                     if isinstance(target, ast.Name):
                         self._know(target.id, kinds_of(inner.value))
         if context.function is not None:
@@ -266,7 +266,7 @@ class Reader:
 
     def _is_module(self, cls: str) -> bool:
         row = row_of(cls) if cls.startswith("torch.nn.") else None
-        layer = row is not None and row.kind == "layer"
+        layer = row is not None and row.is_module
         return layer or cls in COUNTERPARTS or any(cls in bases for bases in self.program.facts.orders)
 
     def _augmented(self, target: ast.expr) -> None:
@@ -534,8 +534,8 @@ class Reader:
     def _given(self, name: str) -> list[Kind]:
         """The kinds of the result of a class or a function."""
         row = self.program.row(name)
-        if name in COUNTERPARTS or (row is not None and row.kind == "layer"):
-            return [ModuleKind(name)]
+        if name in COUNTERPARTS or (row is not None and row.is_module):
+            return [methods.made_by(name)]
         if name in self.program.translated or is_settings(name, self.program):
             modules = any(name in bases for bases in self.program.facts.orders)
             return [ModuleKind(name) if modules else UNSEEN]

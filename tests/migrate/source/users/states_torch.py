@@ -182,6 +182,24 @@ def begun_by_names():
     return NamedNet(), vectors()
 
 
+class NormedByNameNet(nn.Module):
+    """A norm that MindSpore has under the name of another one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mix, self.norm = nn.Conv1d(4, 4, 3), nn.InstanceNorm1d(4, affine=True)
+        for m in self.children():
+            if m.__class__.__name__.startswith("Instance"):
+                nn.init.constant_(m.weight, 0.5)
+
+    def forward(self, x):
+        return self.norm(self.mix(x))
+
+
+def normed_by_name():
+    return NormedByNameNet(), (torch.randn(2, 4, 8),)
+
+
 class InitNet(nn.Module):
     """Initialised as published transformers are."""
 

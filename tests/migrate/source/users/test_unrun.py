@@ -40,3 +40,18 @@ def test_what_stands_above_the_imports_is_kept(users: Users) -> None:
     """Who wrote a file, and under which licence."""
     assert "# Somebody wrote this, and anybody may use it.\n\nfrom __future__" in users["asked"].source.text
     assert 'Code that did not run, and is read.\n"""\n' in users["asked"].source.text
+
+
+def test_classes_that_never_ran_have_their_defaults(users: Users) -> None:
+    """Classes and functions among them, and what they make and call: the text is that of a run."""
+    unrun, once = users["remembers_not"], users["remembers_twice"]
+    for found in (unrun, once, users["remembers_otherwise"]):
+        found.agrees(apart=1e-4)
+        assert not found.source.not_run
+    unrun.holds("act=partial(nn.GELU, approximate=False)", "inner=partial(nn.LayerNorm, epsilon=1e-05)")
+    unrun.holds("weigh=Weighs", "gate=nn.Sigmoid", "self.last(self.longer(y) + ops.unsqueeze(h[-1], 2), axis=1)")
+    for line in ("act()", "norm(width)", "inner((width,))", "weigh(width)", "gate()"):
+        unrun.holds(line)
+        once.holds(line)
+    unrun.holds("self.weights = Parameter(ops.zeros((width, times), mindspore.float32))")
+    unrun.holds("self.shift = Parameter(ops.zeros((places,)))")  # assigned in the run, read elsewhere alone

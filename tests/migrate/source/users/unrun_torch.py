@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 MARGIN = 0.5
@@ -93,3 +94,79 @@ def asked():
 
 def asked_normed():
     return Asked(Settings(), normed=True), (torch.randn(2, 4, 4),)
+
+
+class Weighs(nn.Module):
+    """Weighs channels by a function of their means."""
+
+    def __init__(self, width, gate=nn.Sigmoid):
+        super().__init__()
+        self.mix, self.scale = nn.Linear(width, width), 1.0
+        self.gate = gate()
+
+    def forward(self, x):
+        return x * self.gate(self.mix(x.mean(dim=2))).unsqueeze(2) * self.scale
+
+
+class Remembers(nn.Module):
+    """A recurrent layer, resized, between layers of the kinds that it is given, or of its own."""
+
+    def __init__(self, width, act=nn.GELU, norm=nn.BatchNorm1d, inner=nn.LayerNorm, weigh=Weighs, last=F.softmax):
+        super().__init__()
+        self.act, self.norm, self.inner = act(), norm(width), inner(width)
+        self.weigh = weigh(width)
+        self.recurrent = nn.LSTM(width, width, batch_first=True)
+        self.longer = nn.Upsample(scale_factor=2)
+        self.last = last
+
+    def forward(self, x):
+        y, (h, _) = self.recurrent(self.inner(x.transpose(1, 2)))
+        y = self.weigh(self.act(self.norm(y.transpose(1, 2))))
+        return self.last(self.longer(y) + h[-1].unsqueeze(2), dim=1)
+
+
+class Table(nn.Module):
+    """Two sizes in torch's old constructor, of which nothing else says what they are."""
+
+    def __init__(self, width, times):
+        super().__init__()
+        self.weights = nn.Parameter(torch.Tensor(width, times))
+
+    def forward(self, x):
+        return x * self.weights.sum()
+
+
+class MayRemember(nn.Module):
+    """Has such layers where it is told so, with their own settings and with others."""
+
+    def __init__(self, width=4, times=0, kind="plain"):
+        super().__init__()
+        places = width * 2
+        self.first = nn.Conv1d(3, width, 3)
+        self.layers = nn.ModuleList([Remembers(width) for _ in range(times)])
+        self.other = None
+        if kind == "other":
+            self.other = Remembers(width, nn.ReLU, norm=nn.InstanceNorm1d)
+        if kind == "shifted":
+            self.shift = nn.Parameter(torch.zeros(places))
+            self.table = Table(width, times=places)
+
+    def forward(self, x):
+        y = self.first(x)
+        for layer in self.layers:
+            y = layer(y)
+        if self.other is not None:
+            y = self.other(y)
+        return y
+
+
+def remembers_not():
+    return MayRemember(), (torch.randn(2, 3, 8),)
+
+
+def remembers_twice():
+    return MayRemember(times=2), (torch.randn(2, 3, 8),)
+
+
+def remembers_otherwise():
+    return MayRemember(kind="other"), (torch.randn(2, 3, 8),)

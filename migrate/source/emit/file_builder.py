@@ -325,7 +325,7 @@ class FileBuilder(Program):
                     switches = name == "train" and self.derives(qualified, MODULE)
                     body += self._noted(file, statement, [as_told(made) if switches else made])
                     adds |= context.adds
-                elif self.derives(qualified, MODULE):  # also what ran before the model did, such as from_config
+                elif self.derives(qualified, MODULE) or qualified in self.unread:  # also what ran before the model did
                     self._needed(file, statement)
                     body += self._noted(file, statement, [*unseen_method(statement, context, statement.name in handed)])
                 elif not INSTALLED.intersection(Path(file).parts):

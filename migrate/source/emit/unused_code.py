@@ -418,6 +418,8 @@ def _unused_needed(pair: tuple[str, str], found: set[tuple[str, str]], calls: Ca
         given = call.args[first:]
         if any(isinstance(item, ast.Starred) for item in given) or any(word.arg is None for word in call.keywords):
             return True
+        if "" in receivers(call):
+            return True  # a class of MindSpore's may get them, too
         others = [calls.functions[other] for other in calls.targets(call)]
         if parameter.startswith("**"):
             if any(word.arg not in parameters(function) for word in call.keywords):

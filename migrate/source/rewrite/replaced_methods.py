@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...library_names import COUNTERPARTS, INSTALLED, MODULE_METHODS, OF_PYTHON, TABLES
-from ...source_files import alternatives, defaults_of, literal, own_nodes
+from ...source_files import alternatives, defaults_of, literal, local_names, own_nodes
 from ..observe.observations import (
     CallableKind,
     Kind,
@@ -34,6 +34,7 @@ from ..observe.observations import (
     set_kinds,
 )
 from .context import UNSEEN, Context, Program, Stage, Unwritable, handles, row_of
+from .signatures import writes_into
 
 FORWARD, CONSTRUCT = "forward", "construct"
 MODULE = "torch.nn.Module"
@@ -169,7 +170,7 @@ def lacks_forward(qualified: str, body: list[ast.stmt], program: Program) -> boo
         for node in ast.walk(statement)
     )
     bases = program.facts.bases(qualified)
-    return puts and not any(_has(name, FORWARD, program) for name in bases) and not _is_layer(bases)
+    return puts and not any(defines(name, FORWARD, program) for name in bases) and not _is_layer(bases)
 
 
 def as_construct(statement: ast.stmt, of_module: bool) -> ast.stmt:
@@ -218,14 +219,7 @@ def _is_method(node: ast.expr, owner: ast.expr, context: Context) -> bool:
     if not isinstance(node, ast.Attribute) or ast.unparse(node.value) != ast.unparse(owner):
         return False
     bases = [context.program.facts.bases(cls) for cls in _classes(owner, context)]
-    return bool(bases) and all(any(_has(name, node.attr, context.program) for name in names) for names in bases)
-
-
-def _has(cls: str, method: str, program: Program) -> bool:
-    """Whether a class of the program defines a method itself."""
-    found = program.class_of(cls)
-    body = found[1].body if found is not None else []
-    return any(isinstance(node, ast.FunctionDef) and node.name == method for node in body)
+    return bool(bases) and all(any(defines(name, node.attr, context.program) for name in names) for names in bases)
 
 
 def _was_method(node: ast.expr, context: Context) -> bool:
@@ -354,17 +348,27 @@ def layers_made(owner: str, attribute: str, program: Program) -> list[Kind]:
     """The kinds of an attribute, by the layers and parameters that its class assigns to it anywhere: of classes that it
     names, or that its constructor is given."""
     found: list[Kind] = []
-    for file, _, given, value in _values(owner, attribute, program):
+    for file, function, given, value in _values(owner, attribute, program):
         for made in alternatives(value):
-            called = made.func if isinstance(made, ast.Call) else made
-            kinds = given.get(ast.unparse(called), []) if isinstance(made, ast.Call) else []
-            if isinstance(made, ast.Call) and (name := program.names(file).name(called)):
-                kinds = [CallableKind("class", name)]
+            kinds: list[Kind] = []
+            if isinstance(made, ast.Call):
+                local = ast.unparse(made.func) in local_names(function)
+                name = "" if local else program.names(file).name(made.func)
+                kinds = [CallableKind("class", name)] if name else given.get(ast.unparse(made.func), [])
+                kinds = kinds or _chosen(made.func, file, function, program)
             if always(kinds, CallableKind) and all(_of_modules(kind, program) for kind in kinds):
                 found += [made_by(kind.name) for kind in kinds if isinstance(kind, CallableKind)]
             elif not isinstance(made, ast.Constant) or made.value is not None:
                 return []
     return list(dict.fromkeys(found))
+
+
+def _chosen(node: ast.expr, file: str, function: ast.FunctionDef, program: Program) -> list[Kind]:
+    """The classes that a function assigns to a variable: of `norm = nn.BatchNorm1d if wide else nn.LayerNorm` both."""
+    assigned = [n for n in ast.walk(function) if isinstance(n, ast.Assign)]
+    values = [value for n in assigned for target, value in _pairs(n) if ast.unparse(target) == ast.unparse(node)]
+    kinds = [named_callable(one, file, program) for value in values for one in alternatives(value)]
+    return list(dict.fromkeys(kind for found in kinds for kind in found)) if all(kinds) else []
 
 
 def made_by(cls: str) -> Kind:
@@ -377,9 +381,9 @@ def made_by(cls: str) -> Kind:
 def _of_modules(kind: Kind, program: Program) -> bool:
     """Whether it is a class of modules, torch's or of the program, or of torch's parameters."""
     name = kind.name if isinstance(kind, CallableKind) else ""
-    row = row_of(name) if name.startswith("torch.") else None
-    own = name in COUNTERPARTS or any(order[0] == name for order in program.facts.orders)
-    return own or (row is not None and row.is_module)
+    if name in COUNTERPARTS or any(order[0] == name for order in program.facts.orders):
+        return True
+    return name.startswith("torch.") and (row := row_of(name)) is not None and row.is_module
 
 
 def readable(name: str, program: Program) -> bool:
@@ -390,7 +394,9 @@ def readable(name: str, program: Program) -> bool:
     if file is None or INSTALLED.intersection(Path(file).parts):
         return False
     if program.class_of(name) is not None:
-        known = _noted_bases(name, program)
+        plain = not _noted_bases(name, program) and is_plain(file, last, program)
+        known = plain or _noted_bases(name, program)
+        program.unread |= {name} if plain else set()
         if known and module not in program.modules:  # nothing of that file ran
             program.modules[module] = file
         if known and name not in program.owners:
@@ -399,7 +405,7 @@ def readable(name: str, program: Program) -> bool:
     else:
         body = program.tree(file).body if module in program.modules else []
         node = next((n for n in body if isinstance(n, ast.FunctionDef) and n.name == last), None)
-        known = node is not None and not node.decorator_list and not _writes_into(node)
+        known = node is not None and not node.decorator_list and not writes_into(node)
         program.unread |= {name} if known else set()
     if known:
         for method in ast.walk((program.class_of(name) or ("", node))[1] or ast.Pass()):
@@ -480,7 +486,7 @@ def _noted_bases(name: str, program: Program) -> bool:
         return False
     base = program.names(file).name(cls.bases[0])
     methods = [method for method in cls.body if isinstance(method, ast.FunctionDef)]
-    if any(map(_writes_into, methods)) or (base != MODULE and program.class_of(base) is None):
+    if any(map(writes_into, methods)) or (base != MODULE and program.class_of(base) is None):
         return False
     if not _noted_bases(base, program):
         return False
@@ -488,23 +494,12 @@ def _noted_bases(name: str, program: Program) -> bool:
     return True
 
 
-def _writes_into(function: ast.FunctionDef) -> bool:
-    """Whether a function that did not run writes into a tensor that it is given: its caller's would stay as it was."""
-    given = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)} - {"self", "cls"}
-    for node in ast.walk(function):
-        into: ast.expr | None = None
-        if isinstance(node, ast.AugAssign):
-            into = node.target
-        elif isinstance(node, ast.Assign) and any(isinstance(target, ast.Subscript) for target in node.targets):
-            into = node.targets[0]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            in_place = node.func.attr.endswith("_") and not node.func.attr.endswith("__")
-            into = node.func.value if in_place or node.func.attr in ("append", "extend", "update", "pop") else None
-        while isinstance(into, (ast.Subscript, ast.Attribute, ast.Call)):
-            into = into.func if isinstance(into, ast.Call) else into.value
-        if isinstance(into, ast.Name) and into.id in given:
-            return True
-    return False
+def is_plain(file: str, name: str, program: Program) -> bool:
+    """Whether it is a class without bases, of whose methods none writes into what it is given."""
+    cls = program.class_node(file, name)
+    if cls is None or cls.decorator_list or cls.keywords or cls.bases:
+        return False
+    return not any(isinstance(method, ast.FunctionDef) and writes_into(method) for method in cls.body)
 
 
 # methods of tensors whose result shares the memory of what they are called on, at least sometimes
@@ -590,6 +585,6 @@ def shares(target: ast.Subscript, function: ast.AST | None) -> bool:
 
 
 def _makes_new(value: ast.expr) -> bool:
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        return value.func.attr not in SHARING
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):  # torch.zeros(2, 4).float() is new, too
+        return value.func.attr not in SHARING or _makes_new(value.func.value)
     return isinstance(value, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare))

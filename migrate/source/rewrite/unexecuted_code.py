@@ -538,7 +538,7 @@ class Reader:
             return [methods.made_by(name)]
         if name in self.program.translated or is_settings(name, self.program):
             modules = any(name in bases for bases in self.program.facts.orders)
-            return [ModuleKind(name) if modules else UNSEEN]
+            return [ModuleKind(name) if modules else ObjectKind(name) if name in self.program.unread else UNSEEN]
         own = name in self.program.unread or methods.defines(*name.rpartition(".")[::2], self.program)
         return [UNSEEN if own else methods.GIVEN.get(name, SOME_TENSOR)]
 
@@ -576,7 +576,7 @@ class Reader:
                 return [f"torch.nn.Module.{method}"], methods.GIVEN.get(method, UNSEEN)
             case ModuleKind() if method in ("to", "cpu", "cuda"):
                 return [self._known(f"torch.nn.Module.{method}")], kind
-            case ModuleKind(cls) if own := methods.method_of(cls, method, self.program):
+            case ModuleKind(cls) | ObjectKind(cls) if own := methods.method_of(cls, method, self.program):
                 return own[0], own[1][0]
             case ModuleKind(cls) if cls in self.program.translated:
                 inner = self.program.attributes(cls).get(method, [])

@@ -196,6 +196,24 @@ class NormedByNameNet(nn.Module):
         return self.norm(self.mix(x))
 
 
+class BegunInAnotherShape(nn.Module):
+    """A filter that begins as the matrix that it is would, and a matrix of rows that are drawn together."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patch, self.head = nn.Conv1d(3, 4, 2, stride=2), nn.Linear(4, 4)
+        weight = self.patch.weight.data
+        nn.init.xavier_uniform_(weight.view([weight.shape[0], -1]), gain=0.5)
+        nn.init.constant_(self.head.weight.view(-1), 0.25)
+
+    def forward(self, x):
+        return self.head(self.patch(x).mean(2))
+
+
+def begun_in_another_shape():
+    return BegunInAnotherShape(), (torch.randn(2, 3, 8),)
+
+
 def normed_by_name():
     return NormedByNameNet(), (torch.randn(2, 4, 8),)
 

@@ -55,3 +55,16 @@ def test_classes_that_never_ran_have_their_defaults(users: Users) -> None:
         once.holds(line)
     unrun.holds("self.weights = Parameter(ops.zeros((width, times), mindspore.float32))")
     unrun.holds("self.shift = Parameter(ops.zeros((places,)))")  # assigned in the run, read elsewhere alone
+
+
+def test_tables_masks_and_chosen_classes_that_never_ran(users: Users) -> None:
+    """New tensors that are written into, classes in variables, and objects that are no modules."""
+    unrun = users["timed"]
+    for found in (unrun, users["timed_by_waves"], users["timed_by_tables"]):
+        found.agrees()
+        assert not found.source.not_run
+    unrun.holds("w[:, 0::2] = ops.sin(place)", "self.table.embedding_table = Parameter(w + rows, requires_grad=False)")
+    unrun.holds("self.minute = Table(60, width)", "self.hour = Table(24, width)", "self.minute(x[:, 1])")
+    unrun.holds(
+        "@property\n    def mask(self):\n        # not run\n        return self._mask", "later = Later(y.shape[1])"
+    )

@@ -170,3 +170,81 @@ def remembers_twice():
 
 def remembers_otherwise():
     return MayRemember(kind="other"), (torch.randn(2, 3, 8),)
+
+
+class Waves(nn.Module):
+    """A table that is written into as it is made, by steps and by rows."""
+
+    def __init__(self, count, width):
+        super().__init__()
+        w = torch.zeros(count, width).float()
+        place = torch.arange(count).float().unsqueeze(1)
+        w[:, 0::2] = torch.sin(place)
+        w[:, 1::2] = torch.cos(place)
+        rows = (torch.ones(count, width) / width).to(w.dtype)
+        rows[torch.arange(2)[:, None], torch.arange(width)[None, :]] = 0.0
+        self.table = nn.Embedding(count, width)
+        self.table.weight = nn.Parameter(w + rows, requires_grad=False)
+
+    def forward(self, x):
+        return self.table(x).detach()
+
+
+class Hours(nn.Module):
+    """Tables of one class or of another one."""
+
+    def __init__(self, width, kind="waves", minutes=False):
+        super().__init__()
+        Table = Waves if kind == "waves" else nn.Embedding
+        if minutes:
+            self.minute = Table(60, width)
+        self.hour = Table(24, width)
+
+    def forward(self, x):
+        minute = self.minute(x[:, 1]) if hasattr(self, "minute") else 0.0
+        return self.hour(x[:, 0]) + minute
+
+
+class Later:
+    """No module: it holds a mask."""
+
+    def __init__(self, length, device="cpu"):
+        with torch.no_grad():
+            self._mask = torch.triu(torch.ones([length, length], dtype=torch.bool), diagonal=1).to(device)
+
+    @property
+    def mask(self):
+        return self._mask
+
+    def opposite(self):
+        return ~self._mask
+
+
+class Timed(nn.Module):
+    """Knows hours, and what comes later, where it is told so."""
+
+    def __init__(self, width=4, kind="none", minutes=False, later=False):
+        super().__init__()
+        self.first, self.later = nn.Linear(3, width), later
+        self.hours = Hours(width, kind, minutes) if kind != "none" else None
+
+    def forward(self, x, when):
+        y = self.first(x)
+        if self.hours is not None:
+            y = y + self.hours(when)
+        if self.later:
+            later = Later(y.shape[1], device=y.device)
+            y = (y.t() @ y).masked_fill(later.mask[:4, :4], 0.5) * torch.where(later.opposite()[:4, :4], 1.0, 0.5)
+        return y
+
+
+def timed():
+    return Timed(), (torch.randn(5, 3), torch.randint(0, 20, (5, 2)))
+
+
+def timed_by_waves():
+    return Timed(kind="waves", later=True), (torch.randn(5, 3), torch.randint(0, 20, (5, 2)))
+
+
+def timed_by_tables():
+    return Timed(kind="learned", minutes=True), (torch.randn(5, 3), torch.randint(0, 20, (5, 2)))

@@ -356,8 +356,9 @@ def layers_made(owner: str, attribute: str, program: Program) -> list[Kind]:
                 name = "" if local else program.names(file).name(made.func)
                 kinds = [CallableKind("class", name)] if name else given.get(ast.unparse(made.func), [])
                 kinds = kinds or _chosen(made.func, file, function, program)
-            if always(kinds, CallableKind) and all(_of_modules(kind, program) for kind in kinds):
-                found += [made_by(kind.name) for kind in kinds if isinstance(kind, CallableKind)]
+            classes = [kind.name for kind in kinds if isinstance(kind, CallableKind)]
+            if classes and len(classes) == len(kinds) and all(of_modules(cls, program) for cls in classes):
+                found += map(made_by, classes)
             elif not isinstance(made, ast.Constant) or made.value is not None:
                 return []
     return list(dict.fromkeys(found))
@@ -378,12 +379,11 @@ def made_by(cls: str) -> Kind:
     return ModuleKind(cls)
 
 
-def _of_modules(kind: Kind, program: Program) -> bool:
+def of_modules(cls: str, program: Program) -> bool:
     """Whether it is a class of modules, torch's or of the program, or of torch's parameters."""
-    name = kind.name if isinstance(kind, CallableKind) else ""
-    if name in COUNTERPARTS or any(order[0] == name for order in program.facts.orders):
+    if cls in COUNTERPARTS or any(cls in order for order in program.facts.orders):
         return True
-    return name.startswith("torch.") and (row := row_of(name)) is not None and row.is_module
+    return cls.startswith("torch.nn.") and (row := row_of(cls)) is not None and row.is_module
 
 
 def readable(name: str, program: Program) -> bool:

@@ -47,7 +47,7 @@ from .context import Context, Problem, Program, Unwritable, handles
 from .control_flow import pick_by_index, select_branches
 from .devices_and_no_grad import without_gradient, without_gradient_by_decorator
 from .graph_mode import ALWAYS, INSIDE, always_evaluated, format_texts, in_blocks, is_pure, not_compiled, place_of, put
-from .signatures import SignatureRewriter, expand_kwargs, only_looked_up
+from .signatures import SignatureRewriter, expand_kwargs, hands_on, only_looked_up
 from .tensors import StridedSlices, note_of_caller
 from .views import LOST, hand_back, write_through_views
 
@@ -142,6 +142,14 @@ def unseen_method(node: ast.FunctionDef, context: Context, wanted: bool) -> list
     """
     if node.name in CALLED:
         context.missing(node, f"{node.name} of {short(context.owner)}, which torch calls, and MindSpore does not")
+        return []
+    if node.name in TABLES["called_by_layers"] and context.program.torch_base(context.owner) is not None:
+        text = f"{node.name} of {short(context.owner)}, which torch's layer calls, and MindSpore's does not"
+        if hands_on(node):  # a layer's weights have the dtype of its input here
+            text = f"{text}, is not written: it only hands on what it is given, or casts it"
+            context.program.left_out.append(Problem(context.file, node.lineno, text))
+        else:
+            context.missing(node, f"{text}: write a forward")
         return []
     around = AROUND.fullmatch(node.name) or node.name in replaced_methods.OF_CELLS
     if not wanted and (around or INSTALLED.intersection(Path(context.file).parts)):

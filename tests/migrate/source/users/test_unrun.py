@@ -68,3 +68,23 @@ def test_tables_masks_and_chosen_classes_that_never_ran(users: Users) -> None:
     unrun.holds(
         "@property\n    def mask(self):\n        # not run\n        return self._mask", "later = Later(y.shape[1])"
     )
+
+
+def test_lambdas_and_the_device_of_the_first_parameter(users: Users) -> None:
+    for name in ("draws", "draws_doubled"):
+        users[name].agrees()
+        assert not users[name].source.not_run
+    users["draws"].holds("given_or_made(more, lambda: ops.zeros_like(x))", "[t * 2 for t in (x, more)]")
+    users["draws"].holds(
+        "def drawn(self, count):\n        # not run\n        return self.construct(ops.randn(count, 3, 8))"
+    )
+    users["draws"].lacks("next(", "device")
+
+
+def test_what_torchs_layers_call_and_mindspores_do_not(users: Users) -> None:
+    """A method that only casts is left out and said; one that computes is asked for."""
+    assert any("_conv_forward of Casts" in one.text for one in users["draws"].source.left_out)
+    (problem,) = users["draws_centred"].source.problems
+    assert problem.text == (
+        "_conv_forward of Centres, which torch's layer calls, and MindSpore's does not: write a forward"
+    )

@@ -248,3 +248,50 @@ def timed_by_waves():
 
 def timed_by_tables():
     return Timed(kind="learned", minutes=True), (torch.randn(5, 3), torch.randint(0, 20, (5, 2)))
+
+
+class Casts(nn.Conv1d):
+    """Its weights in the dtype of its input, by what torch's layer calls."""
+
+    def _conv_forward(self, x, weight, bias):
+        return super()._conv_forward(x, weight.to(x.dtype), None if bias is None else bias.to(x.dtype))
+
+
+class Centres(nn.Conv1d):
+    def _conv_forward(self, x, weight, bias):
+        return super()._conv_forward(x, weight - weight.mean(), bias)
+
+
+class Draws(nn.Module):
+    """Draws where its weights are, and takes what is made when it is needed."""
+
+    def __init__(self, width=4, layer=None, doubled=False):
+        super().__init__()
+        self.mix, self.doubled = layer or Casts(3, width, 3), doubled
+
+    def forward(self, x, more=None):
+        if self.doubled:
+            more = given_or_made(more, lambda: torch.zeros_like(x))
+            first, second = map(lambda t: t * 2, (x, more))
+            x = first + second + torch.ones(1, device=next(self.parameters()).device)
+        return self.mix(x)
+
+    def drawn(self, count):
+        device = next(self.parameters()).device
+        return self.forward(torch.randn(count, 3, 8).to(device))
+
+
+def given_or_made(value, make):
+    return value if value is not None else make()
+
+
+def draws():
+    return Draws(), (torch.randn(2, 3, 8),)
+
+
+def draws_doubled():
+    return Draws(doubled=True), (torch.randn(2, 3, 8),)
+
+
+def draws_centred():
+    return Draws(layer=Centres(3, 4, 3)), (torch.randn(2, 3, 8),)

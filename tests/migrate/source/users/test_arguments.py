@@ -171,3 +171,12 @@ def test_classes_of_torch_and_of_the_model_out_of_one_function(users: Users) -> 
     found = users["activations"]
     found.agrees()
     found.holds("was empty", "return cls()")
+
+
+def test_what_a_function_computes_its_models_arguments_of_is_no_argument_of_the_new_one(users: Users) -> None:
+    """`deep_and_wide(depth=3)` has six layers in torch, and raises in the new file, where it would have had three."""
+    users["deep_and_wide"].agrees("eval")
+    users["deep_and_wide"].holds("def build(width=4, **kwargs: Any)", "Deep(width=width, depth=2, **kwargs)")
+    users["deep_and_padded"].holds(
+        "def build(rate=0.5, **kwargs: Any)", "Deep(kernel=3, padding=1, rate=rate, **kwargs)"
+    )

@@ -51,7 +51,7 @@ from ..observe.observations import (
 )
 from . import replaced_methods as methods
 from .context import UNSEEN, Context, Unwritable, has_handler, row_of
-from .dataclasses_and_configs import is_enum, is_settings, kinds_before
+from .dataclasses_and_configs import is_dictionary, is_enum, is_settings, kinds_before
 from .devices_and_no_grad import says_how
 from .modules import NORMS
 from .row_calls import is_super
@@ -280,8 +280,8 @@ class Reader:
         elif isinstance(target, ast.Subscript):
             owner = self.expression(target.value)
             self.expression(target.slice)
-            tensors = any(isinstance(kind, TensorKind) for kind in owner)
-            if UNSEEN in owner or (tensors and methods.shares(target, self.context.function)):
+            part = any(isinstance(kind, TensorKind) for kind in owner) and methods.shares(target, self.context.function)
+            if part or (UNSEEN in owner and not is_dictionary(target.value, self.context.function)):
                 raise Unwritable(f"{ast.unparse(target)} is written to")
 
     def items(self, kinds: Sequence[Kind]) -> list[Kind]:

@@ -79,6 +79,12 @@ def test_lambdas_and_the_device_of_the_first_parameter(users: Users) -> None:
         "def drawn(self, count):\n        # not run\n        return self.construct(ops.randn(count, 3, 8))"
     )
     users["draws"].lacks("next(", "device")
+    users["draws"].holds("found[number] = self.construct(x) * number")  # a new dictionary
+
+
+def test_texts_in_a_body_are_comments(users: Users) -> None:
+    """Behind `super().__init__()` it was one line with `\\n` in it."""
+    users["draws"].holds("# What it is made of.\n", "#     layer: of 3 channels\n        self.mix")
 
 
 def test_what_torchs_layers_call_and_mindspores_do_not(users: Users) -> None:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -267,6 +269,11 @@ class Draws(nn.Module):
 
     def __init__(self, width=4, layer=None, doubled=False):
         super().__init__()
+        """
+        What it is made of.
+
+            layer: of 3 channels
+        """
         self.mix, self.doubled = layer or Casts(3, width, 3), doubled
 
     def forward(self, x, more=None):
@@ -275,6 +282,12 @@ class Draws(nn.Module):
             first, second = map(lambda t: t * 2, (x, more))
             x = first + second + torch.ones(1, device=next(self.parameters()).device)
         return self.mix(x)
+
+    def by_number(self, x):
+        found = OrderedDict()
+        for number in range(2):
+            found[number] = self.forward(x) * number
+        return found
 
     def drawn(self, count):
         device = next(self.parameters()).device

@@ -30,7 +30,7 @@ from ..observe.observations import (
 )
 from ..rewrite import control_flow, dataclasses_and_configs, signatures
 from ..rewrite.context import Context, Problem, Program
-from ..rewrite.library_lookups import ChosenEntries
+from ..rewrite.library_lookups import ChosenEntries, keep_torchs_defaults
 from ..rewrite.replaced_methods import as_construct, handed_methods, lacks_forward, without_forward
 from ..rewrite.rewriter import as_told, list_method, popped_names, rewrite_function, unseen_function, unseen_method
 from ..rewrite.signatures import SignatureRewriter, names_in
@@ -478,6 +478,7 @@ def _assembled(facts: Observations, new_names: Mapping[str, str]) -> tuple[FileB
     more = [*assembly.model.shared.before, root, *filter(None, made)]
     dataclasses_and_configs.fill_configurations(assembly.configurations, assembly, assembly.model.expression, more)
     gone = tidy(assembly.definitions, more)
+    keep_torchs_defaults(assembly.definitions, more, assembly)
     freeze_idle_layers(assembly, assembly.definitions, more)
     texts = ("" if one is None else ast.unparse(one) for one in made)
     tried = [replace(one, source=text) for one, text in zip(plan, texts, strict=True)]

@@ -575,3 +575,30 @@ def _padded(*, kernel=3, padding=None, **more):
 
 def deep_and_padded(**more):
     return _padded(rate=0.5, **more), (torch.randn(2, 3, 8),)
+
+
+class Halved(nn.LayerNorm):
+    """A layer of torch's with torch's own constructor."""
+
+    def forward(self, x):
+        return super().forward(x) / 2
+
+
+class Kept(nn.Conv1d):
+    pass
+
+
+class Refined(nn.Module):
+    """Small values, of which a norm's epsilon is most."""
+
+    def __init__(self, width=4, norm=Halved, layers=(Kept, nn.Identity)):
+        super().__init__()
+        self.first, self.rest = layers[0](3, width, 3), layers[1]()
+        self.norm, self.other = norm([width]), norm(width, eps=1e-3)
+
+    def forward(self, x):
+        return self.other(self.norm(self.rest(self.first(x * 1e-3)).transpose(1, 2)))
+
+
+def refined():
+    return Refined(), (torch.randn(2, 3, 8),)

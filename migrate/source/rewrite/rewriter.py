@@ -140,6 +140,8 @@ def unseen_method(node: ast.FunctionDef, context: Context, wanted: bool) -> list
 
     wanted: whether an object may use the method to replace another one, so that it is written in any case.
     """
+    if not context.program.derives(context.owner, replaced_methods.MODULE):
+        return [unseen_function(node, node.name, context)]
     if node.name in CALLED:
         context.missing(node, f"{node.name} of {short(context.owner)}, which torch calls, and MindSpore does not")
         return []

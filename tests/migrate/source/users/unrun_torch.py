@@ -221,6 +221,12 @@ class Later:
     def opposite(self):
         return ~self._mask
 
+    def __call__(self, values):
+        return values.masked_fill(self._mask, 0.0)
+
+    def eval(self):
+        return self._mask
+
 
 class Timed(nn.Module):
     """Knows hours, and what comes later, where it is told so."""

@@ -155,7 +155,7 @@ class Reader:
             elif isinstance(inner, ast.Assign):  # what ran may only be read by what did not
                 for target in inner.targets:
                     if isinstance(target, ast.Name):
-                        self._know(target.id, kinds_of(inner.value))
+                        self._know(target.id, [kind for kind in kinds_of(inner.value) if kind != NONE])
         if context.function is not None:
             for name, kinds in methods.given_to(context.function, context).items():
                 self._know(name, kinds)

@@ -113,7 +113,8 @@ def initialize_within(call: ast.Call, context: Context) -> ast.expr | None:
 
 def begins(statement: ast.stmt) -> bool:
     """Whether it is a call of torch.nn.init: what that draws for a weight in another shape is given to the weight."""
-    called = callees_of(statement.value) if isinstance(getattr(statement, "value", None), ast.Call) else []
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    called = callees_of(value) if isinstance(value, ast.Call) else []
     return bool(called) and all(name.startswith("torch.nn.init.") for name in called)
 
 

@@ -487,8 +487,8 @@ class Reader:
         own = not isinstance(function, ast.Name) or function.id in self.context.local or self.resolve(function)
         if isinstance(function, ast.Name) and not own and function.id in SAFE:
             known = OF_BUILTINS.get(function.id)
-            gives = self.items(self.expression(node.args[0])) if function.id == "next" and len(node.args) == 1 else []
-            return [f"builtins.{function.id}"], gives or [UNSEEN if known is None else PlainKind(known)]
+            first = self.items(self.expression(node.args[0])) if function.id == "next" and len(node.args) == 1 else []
+            return [f"builtins.{function.id}"], first or [UNSEEN if known is None else PlainKind(known)]
         if isinstance(function, ast.Attribute) and not self._in_module(function):
             return self._method(function)
         kinds = self.expression(function)

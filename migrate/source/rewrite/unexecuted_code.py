@@ -453,8 +453,8 @@ class Reader:
                 found += self.program.attributes(kind.cls).get(node.attr) or [UNSEEN]
             elif isinstance(kind, CallableKind) and (seen := methods.of_class(kind.name, node.attr, self.program)):
                 found += seen
-            elif isinstance(kind, ObjectKind) and kind != UNSEEN:
-                found.append(UNSEEN)
+            elif isinstance(kind, ObjectKind) and (kind != UNSEEN or node.attr == "shape"):  # of tensors and of arrays
+                found.append(UNSEEN if kind != UNSEEN else SizeKind(MOST))
             else:
                 raise Unwritable(f"the value of {ast.unparse(node)} was not seen")
         return list(dict.fromkeys(found))

@@ -79,6 +79,7 @@ def test_lambdas_and_the_device_of_the_first_parameter(users: Users) -> None:
         "def drawn(self, count):\n        # not run\n        return self.construct(ops.randn(count, 3, 8))"
     )
     users["draws"].lacks("next(", "device")
+    users["draws"].holds("count, width, length = flow.shape", "ops.sum(mask * ops.unsqueeze(flow, 2), 2)")
     users["draws"].holds("found[number] = self.construct(x) * number")  # a new dictionary
 
 

@@ -289,6 +289,11 @@ class Draws(nn.Module):
             x = first + second + torch.ones(1, device=next(self.parameters()).device)
         return self.mix(x)
 
+    def upsampled(self, flow, mask):
+        count, width, length = flow.shape
+        mask = mask.view(count, 1, 3, length).softmax(dim=2)
+        return (mask * flow.unsqueeze(2)).sum(dim=2).reshape(count, width, length)
+
     def by_number(self, x):
         found = OrderedDict()
         for number in range(2):

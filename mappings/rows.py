@@ -185,6 +185,11 @@ class Row:
         return not any(not each.required and each.default in each.refuse for each in self.arguments)
 
     @property
+    def is_module(self) -> bool:
+        """Whether it is a class of torch's modules."""
+        return self.kind in ("layer", "module", "loss")
+
+    @property
     def short(self) -> str:
         """The last part of the torch name, such as `Conv2d`."""
         return self.torch.rpartition(".")[2]

@@ -26,8 +26,6 @@ from .source.observe.instrument import ABOVE, AFTER, BEHIND, OF_BLOCK, Note, def
 from .source.observe.observations import Function, Kind, ModuleKind, Observations, replacing
 
 OWN = {"net", "name", "parameter", "kwargs"}  # local names of the function that makes the model
-
-
 FAR = 5  # imports that a name is followed through
 MAKE = {"dict", "float", "frozenset", "int", "list", "partial", "range", "set", "tuple"}
 
@@ -376,9 +374,10 @@ def is_comment(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Name) and node.value.id.startswith("# ")
 
 
-def of_gap(call: ast.Call, node: ast.AST) -> ast.Call:
-    """A call that raises in place of a node, with the names that this reads: who fills the gap needs their values."""
-    vars(call)[IN_GAP] = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+def of_gap(call: ast.Call, *nodes: ast.AST) -> ast.Call:
+    """A call that raises in place of nodes, with the names that these read: who fills the gap needs their values."""
+    names = (n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name))
+    vars(call)[IN_GAP] = {name.id for name in names if isinstance(name.ctx, ast.Load)}
     return call
 
 

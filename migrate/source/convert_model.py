@@ -198,10 +198,16 @@ def with_short_numbers(text: str) -> str:
     for token in [*tokenize.generate_tokens(iter(text.splitlines(keepends=True)).__next__)][::-1]:
         if token.type == tokenize.NUMBER and not token.string.startswith("0x"):
             number = re.sub(r"e\+?(-?)0*(?=[1-9])", r"e\1", token.string)
-            number = re.sub(r"^([1-9])(0{6,})\.0$", lambda found: f"{found[1]}e{len(found[2])}", number)
+            number = re.sub(r"^([1-9])(\d{0,2}?)(0{6,})\.0$", _in_powers, number)
             (row, first), (_, end) = token.start, token.end
             lines[row - 1] = lines[row - 1][:first] + number + lines[row - 1][end:]
     return "\n".join(lines)
+
+
+def _in_powers(number: re.Match[str]) -> str:
+    """`1e9` for 1000000000.0, and `3.12e14` for 312000000000000.0."""
+    first, more, zeros = number.groups()
+    return f"{first}{'.' * bool(more)}{more}e{len(more) + len(zeros)}"
 
 
 def with_ends(text: str) -> str:

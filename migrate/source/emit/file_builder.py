@@ -30,8 +30,8 @@ from ..observe.observations import (
 )
 from ..rewrite import control_flow, dataclasses_and_configs, signatures
 from ..rewrite.context import Context, Problem, Program
-from ..rewrite.library_lookups import ChosenEntries
-from ..rewrite.replaced_methods import as_construct, handed_methods, lacks_forward, methods_by_syntax, without_forward
+from ..rewrite.library_lookups import ChosenEntries, keep_torchs_defaults
+from ..rewrite.replaced_methods import as_construct, handed_methods, lacks_forward, without_forward
 from ..rewrite.rewriter import as_told, list_method, popped_names, rewrite_function, unseen_function, unseen_method
 from ..rewrite.signatures import SignatureRewriter, names_in
 from ..variations import Variation, variations
@@ -98,7 +98,7 @@ class FileBuilder(Program):
             found.add(name)
             node = self.node(self.functions[name])
             for inner in ast.walk(node) if node is not None else ():
-                for cls, method in methods_by_syntax(inner):
+                for cls, method in dataclasses_and_configs.methods_by_syntax(inner):
                     waiting += [f"{base}.{method}" for base in self.facts.bases(cls)]
                 if isinstance(inner, ast.Call):
                     for callee in callees_of(inner):
@@ -325,7 +325,7 @@ class FileBuilder(Program):
                     switches = name == "train" and self.derives(qualified, MODULE)
                     body += self._noted(file, statement, [as_told(made) if switches else made])
                     adds |= context.adds
-                elif self.derives(qualified, MODULE):  # also what ran before the model did, such as from_config
+                elif self.derives(qualified, MODULE) or qualified in self.unread:  # also what ran before the model did
                     self._needed(file, statement)
                     body += self._noted(file, statement, [*unseen_method(statement, context, statement.name in handed)])
                 elif not INSTALLED.intersection(Path(file).parts):
@@ -478,6 +478,7 @@ def _assembled(facts: Observations, new_names: Mapping[str, str]) -> tuple[FileB
     more = [*assembly.model.shared.before, root, *filter(None, made)]
     dataclasses_and_configs.fill_configurations(assembly.configurations, assembly, assembly.model.expression, more)
     gone = tidy(assembly.definitions, more)
+    keep_torchs_defaults(assembly.definitions, more, assembly)
     freeze_idle_layers(assembly, assembly.definitions, more)
     texts = ("" if one is None else ast.unparse(one) for one in made)
     tried = [replace(one, source=text) for one, text in zip(plan, texts, strict=True)]

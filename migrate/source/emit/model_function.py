@@ -14,7 +14,7 @@ from typing import Any
 
 from ....mappings.rows import Row
 from ...library_names import CONTAINERS, COUNTERPARTS, dtype_name
-from ...source_files import literal, short
+from ...source_files import all_parameters, literal, short
 from ..observe.observations import (
     Array,
     Changes,
@@ -28,6 +28,7 @@ from ..observe.observations import (
     Reference,
     Step,
     Unknown,
+    callees_of,
     parts,
 )
 from ..rewrite.context import Problem, Program, Unwritable, expression, set_receivers
@@ -113,6 +114,7 @@ class ModelFunction:
         if more and isinstance(root, ast.Call):
             inside = {n.id for line in self.shared.before for n in ast.walk(line) if isinstance(n, ast.Name)}
             takes = []  # those that the model was made with may be given otherwise, too
+            inside |= self._computed(name)
             for word in root.keywords:
                 if word.arg is not None and literal(word.value)[0] and word.arg not in inside:
                     takes.append(f"{word.arg}={ast.unparse(word.value)}")
@@ -132,6 +134,22 @@ class ModelFunction:
             body += named
         maker.body = [*body, ast.Return(root)]
         return maker
+
+    def _computed(self, name: str) -> set[str]:
+        """The arguments of the user's function of this name, and of the one that makes the model, that they do more
+        with than to hand them on: another value would mean something else there, as `depth` in `Net(depth=2 * depth)`.
+        """
+        made, found = getattr(self.shared.root, "function", ""), set[str]()
+        for qualified, function in self.definitions.functions.items():
+            node = self.definitions.node(function) if qualified.rpartition(".")[0] in self.definitions.modules else None
+            calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)] if node is not None else []
+            if node is None or not (node.name == name or any(made in callees_of(call) for call in calls)):
+                continue
+            handed = [w.arg for c in calls for w in c.keywords if w.arg and ast.unparse(w.value) == w.arg]
+            uses = Counter(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+            takes = [one.arg for one in all_parameters(node.args)]
+            found |= {one for one in takes if uses[one] != handed.count(one) or uses[one] > 1}
+        return found
 
     def _named(self, name: str) -> ast.expr:
         """A class or function that is passed as an argument."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import builtins
+import inspect
 import re
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from pathlib import Path
 
 from ....printable import few
 from ...library_names import INSTALLED
-from ...source_files import AT_END, IN_GAP, all_parameters, blocks_of, defaults_of, is_comment, short
+from ...source_files import AT_END, IN_GAP, all_parameters, blocks_of, comment, defaults_of, is_comment, short
 from ..rewrite.context import Problem, Program, receivers
 from ..rewrite.graph_mode import is_pure
 from ..rewrite.signatures import consumed_kwargs
@@ -48,6 +49,7 @@ def tidy(definitions: MutableMapping[str, ast.stmt], more: Sequence[ast.AST]) ->
             if isinstance(inner, (ast.FunctionDef, ast.ClassDef)):
                 lost = gone.get(name, set()) | gone.get(f"{name}.{inner.name}", set())
                 _docstring(inner, lost)
+                _texts_as_comments(inner)
                 inner.body = [line for line in inner.body if not _is_of(line, lost)]
         _Hints(known | {"nn", "ops", "mindspore", "Tensor", "Parameter"}).visit(node)
     return gone
@@ -129,6 +131,15 @@ def _docstring(node: ast.FunctionDef | ast.ClassDef, gone: set[str]) -> None:
         node.body = node.body[1:] or [ast.Pass()]
     else:
         first.value.value = found if found.strip() == found or "\n" in found else found.strip()
+
+
+def _texts_as_comments(node: ast.FunctionDef | ast.ClassDef) -> None:
+    """Write texts that stand alone in a body, as behind `super().__init__()`, as comments; not the docstring."""
+    for place, statement in reversed([*enumerate(node.body)][1:]):
+        match statement:
+            case ast.Expr(ast.Constant(str() as text)):
+                node.body[place : place + 1] = [comment(line) for line in inspect.cleandoc(text).splitlines()]
+    node.body = node.body or [ast.Pass()]
 
 
 def _without_empty_examples(lines: list[str]) -> list[str]:
@@ -418,6 +429,8 @@ def _unused_needed(pair: tuple[str, str], found: set[tuple[str, str]], calls: Ca
         given = call.args[first:]
         if any(isinstance(item, ast.Starred) for item in given) or any(word.arg is None for word in call.keywords):
             return True
+        if "" in receivers(call):
+            return True  # a class of MindSpore's may get them, too
         others = [calls.functions[other] for other in calls.targets(call)]
         if parameter.startswith("**"):
             if any(word.arg not in parameters(function) for word in call.keywords):

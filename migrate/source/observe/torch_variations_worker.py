@@ -35,6 +35,7 @@ from .torch_simplified_transformers import for_training
 GROWN = 1.05  # factor of the weights before the last run
 SECONDS = 45.0  # after which no further variation is begun
 LARGE = 20_000_000  # weights; a model with more is only tried unchanged
+LEFT_OPEN = 1e4  # a weight beyond it was never begun: it is what stood in the memory
 HUGE = 100_000_000  # weights; a model with more is only run in float32, so its noise is unknown
 
 
@@ -96,6 +97,8 @@ def tried(model: torch.nn.Module, given: list[Any], words: Any, to: Path, huge: 
         saved = {id(tensor): tensor for tensor in model.state_dict(keep_vars=True).values()}  # only these cross
         for tensor in saved.values():
             if torch.is_tensor(tensor) and tensor.is_floating_point():
+                if tensor.requires_grad:  # what torch.empty leaves in it is not the same twice; masks are infinite
+                    tensor[tensor.isnan() | (tensor.isfinite() & (tensor.abs() > LEFT_OPEN))] = 0.0
                 # around zero: numbers of one sign would add up to infinity over thousands of inputs
                 tensor += 0.04 * (torch.rand_like(tensor) - 0.5)
     torch.save(model.state_dict(), to.with_suffix(".pth"))

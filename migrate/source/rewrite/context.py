@@ -550,12 +550,12 @@ class Context(ast.NodeTransformer):
         return found
 
     def _receivers(self, call: ast.Call) -> list[str]:
-        """The functions and classes of the program that get a call's arguments, also by `partial`."""
+        """The functions and classes of the program that get a call's arguments, also by `partial`; "" for others."""
         names = callees_of(call)
         if names == ["functools.partial"] and call.args:
             names = [kind.name for kind in kinds_of(call.args[0]) if isinstance(kind, CallableKind)]
-        plain = (name.removeprefix("partial ") for name in names)
-        return [name for name in plain if name in self.program.translated]
+        found = [one for name in names if (one := name.removeprefix("partial ")) in self.program.translated]
+        return [*found, *([""] if 0 < len(found) < len(names) else [])]  # of another one nothing is known
 
     def read(self, kinds: list[Kind], attribute: str, seen: list[Any] | None) -> None:
         """Note that an attribute is read of an expression of these kinds, for dataclasses_and_configs.py. Code that did

@@ -66,10 +66,10 @@ def select_branches(function: ast.FunctionDef, context: Context, *, entered: boo
     return [*function.body[:first], *pruning.unseen(function.body[first:])]
 
 
-def refused(text: str, node: ast.stmt) -> ast.stmt:
-    """A statement that raises, in place of another one."""
+def refused(text: str, *body: ast.stmt) -> ast.stmt:
+    """A statement that raises, in place of others, whose names count as read."""
     raised = ast.Call(ast.Name("NotImplementedError", ast.Load()), [ast.Constant(text)], [])
-    found = ast.copy_location(ast.Raise(raised, None), node)
+    found = ast.copy_location(ast.Raise(of_gap(raised, *body), None), body[0])
     vars(found)[REFUSED] = True
     return found
 
@@ -222,7 +222,7 @@ class _Pruning:
         try:
             found = unseen_statements(body, self.reader, checks=self.checks)
         except Unwritable as error:
-            return [refused(self.context.did_not_run(first, str(error)), first)]
+            return [refused(self.context.did_not_run(first, str(error)), *body)]
         plain = all(isinstance(statement, SIMPLE) for statement in body)
         return found if plain else [comment("not run"), *found]
 

@@ -39,6 +39,7 @@ from .library_lookups import class_by_name
 PLAIN_CALLS = {"abs", "bool", "dict", "float", "int", "isinstance", "len", "list", "max", "min", "range", "round"}
 PLAIN_CALLS |= {"sorted", "str", "sum", "tuple", "zip", "enumerate"}  # functions that may compute a field from others
 LEFT_OUT = "left_out"
+NEW_DICTIONARIES = ("dict", "OrderedDict", "defaultdict")
 Make = Callable[[Any], ast.expr]  # the expression for a value of the worker's report
 NAMED = {bool: "bool", int: "int", float: "float", str: "str", list: "list[Any]", tuple: "tuple[Any, ...]"}
 
@@ -436,3 +437,33 @@ def is_enum(name: str, program: Program) -> bool:
     """Whether a name is that of an enumeration of the program."""
     file, cls = program.class_of(name) or ("", None)
     return cls is not None and any(program.names(file).name(one).startswith("enum.") for one in cls.bases)
+
+
+def methods_by_syntax(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """The classes of objects, and their methods, that Python calls for an expression or a loop: `len(words)` calls
+    `Words.__len__`."""
+    match node:
+        case ast.Call(ast.Name("len" | "iter" | "next" as function), [of, *_]):
+            method = f"__{function}__"
+        case ast.Call(of):
+            method = "__call__"
+        case ast.Subscript(of, _, ast.Load()):
+            method = "__getitem__"
+        case ast.For(iter=of) | ast.comprehension(iter=of):
+            method = "__iter__"
+        case ast.Compare(_, [ast.In() | ast.NotIn()], [of]):
+            method = "__contains__"
+        case _:
+            return
+    called = callees_of(node) if isinstance(node, ast.Call) and method == "__call__" else []
+    yield from ((name.removeprefix("object "), method) for name in called if name.startswith("object "))
+    yield from ((kind.cls, method) for kind in kinds_of(of) if isinstance(kind, ObjectKind) and kind.cls)
+
+
+def is_dictionary(node: ast.expr, function: ast.AST | None) -> bool:
+    """Whether it is a variable to which a function only ever assigns new dictionaries."""
+    name, made = getattr(node, "id", ""), []
+    for one in ast.walk(function or node):
+        if isinstance(one, ast.Assign) and name in (getattr(target, "id", None) for target in one.targets):
+            made.append(ast.unparse(one.value.func if isinstance(one.value, ast.Call) else one.value))
+    return bool(made) and all(text.startswith("{") or text.rpartition(".")[2] in NEW_DICTIONARIES for text in made)

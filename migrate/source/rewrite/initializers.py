@@ -111,6 +111,13 @@ def initialize_within(call: ast.Call, context: Context) -> ast.expr | None:
     return _as_expression(call, context) if plain else None
 
 
+def begins(statement: ast.stmt) -> bool:
+    """Whether it is a call of torch.nn.init: what that draws for a weight in another shape is given to the weight."""
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    called = callees_of(value) if isinstance(value, ast.Call) else []
+    return bool(called) and all(name.startswith("torch.nn.init.") for name in called)
+
+
 def fills(row: Row | None) -> TypeGuard[Row]:
     """Whether it is the row of a function of torch.nn.init that gives a tensor its values."""
     first = [] if row is None else [argument.torch for argument in row.arguments[:1]]

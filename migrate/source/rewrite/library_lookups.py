@@ -11,7 +11,7 @@ import ast
 import builtins
 import copy
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -33,7 +33,7 @@ from ..observe.observations import (
     kinds_of,
     observed,
 )
-from .context import Context, Namer, ObservedArgument, Unwritable, handles, set_receivers
+from .context import Context, Namer, ObservedArgument, Program, Unwritable, handles, set_receivers
 from .initializers import filling_function, fills
 from .row_calls import arguments_of, call_through_variable, is_variable, only_as_seen, with_initial_values, write_call
 
@@ -57,6 +57,30 @@ def write_reference(
         return call.func
     partial = name("functools.partial")
     return ast.Call(partial, [call.func, *call.args], call.keywords)
+
+
+def keep_torchs_defaults(definitions: Mapping[str, ast.stmt], more: Sequence[ast.AST], program: Program) -> None:
+    """Give the user's layers without a constructor, where they are handed on, torch's defaults; in place.
+
+    A call by their name has these, and one of a variable does not: `norm(width)` of a LayerNorm that a class refines.
+    """
+    nodes = [node for tree in (*definitions.values(), *more) for node in ast.walk(tree)]
+    known = {id(one) for node in nodes if isinstance(node, ast.ClassDef) for one in node.bases}
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            known |= {id(one) for one in (node.func, *(node.args if ast.unparse(node.func) == "isinstance" else ()))}
+    handed = {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in known}
+    for qualified, cls in definitions.items():
+        row = program.torch_base(qualified) if isinstance(cls, ast.ClassDef) and cls.name in handed else None
+        owners = filter(None, map(program.class_of, program.facts.bases(qualified)))
+        made = any(getattr(one, "name", "") == "__init__" for _, owner in owners for one in owner.body)
+        reference = write_reference(row, {}, program.name) if row is not None and not made else None
+        if isinstance(reference, ast.Call) and isinstance(cls, ast.ClassDef):
+            words = "".join(f"{word.arg!r}: {ast.unparse(word.value)}, " for word in reference.keywords)
+            place = int(ast.get_docstring(cls) is not None)
+            cls.body[place:place] = ast.parse(
+                "def __init__(self, *args, **kwargs):\n    super().__init__(*args, **{" + words + "**kwargs})"
+            ).body
 
 
 @handles(syntax=[ast.Attribute])

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...library_names import COUNTERPARTS, INSTALLED, MODULE_METHODS, OF_PYTHON, TABLES
-from ...source_files import alternatives, defaults_of, literal, own_nodes
+from ...source_files import alternatives, defaults_of, literal, local_names, own_nodes
 from ..observe.observations import (
     CallableKind,
     Kind,
@@ -34,6 +34,7 @@ from ..observe.observations import (
     set_kinds,
 )
 from .context import UNSEEN, Context, Program, Stage, Unwritable, handles, row_of
+from .signatures import writes_into
 
 FORWARD, CONSTRUCT = "forward", "construct"
 MODULE = "torch.nn.Module"
@@ -169,7 +170,7 @@ def lacks_forward(qualified: str, body: list[ast.stmt], program: Program) -> boo
         for node in ast.walk(statement)
     )
     bases = program.facts.bases(qualified)
-    return puts and not any(_has(name, FORWARD, program) for name in bases) and not _is_layer(bases)
+    return puts and not any(defines(name, FORWARD, program) for name in bases) and not _is_layer(bases)
 
 
 def as_construct(statement: ast.stmt, of_module: bool) -> ast.stmt:
@@ -218,14 +219,7 @@ def _is_method(node: ast.expr, owner: ast.expr, context: Context) -> bool:
     if not isinstance(node, ast.Attribute) or ast.unparse(node.value) != ast.unparse(owner):
         return False
     bases = [context.program.facts.bases(cls) for cls in _classes(owner, context)]
-    return bool(bases) and all(any(_has(name, node.attr, context.program) for name in names) for names in bases)
-
-
-def _has(cls: str, method: str, program: Program) -> bool:
-    """Whether a class of the program defines a method itself."""
-    found = program.class_of(cls)
-    body = found[1].body if found is not None else []
-    return any(isinstance(node, ast.FunctionDef) and node.name == method for node in body)
+    return bool(bases) and all(any(defines(name, node.attr, context.program) for name in names) for names in bases)
 
 
 def _was_method(node: ast.expr, context: Context) -> bool:
@@ -270,22 +264,35 @@ def assigns(owner: str, attribute: str, program: Program) -> bool:
 
 
 def handed_function(attribute: str, context: Context) -> tuple[list[str], list[Kind]]:
-    """What calls, and what gives, an attribute that a class only ever takes from an argument, where it computes; raises
-    Unwritable for any other, and for a constructor, which would make layers with it."""
-    classes = filter(None, map(context.program.class_of, context.program.facts.bases(context.owner)))
-    functions = [n for _, cls in classes for n in cls.body if isinstance(n, ast.FunctionDef)]
-    values = [
-        (value, {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)})
-        for function in functions
-        for node in ast.walk(function)
-        if isinstance(node, ast.Assign)
-        for target, value in _pairs(node)
-        if isinstance(target, ast.Attribute) and target.attr == attribute
-    ]
-    given = [getattr(value, "id", "") in arguments or literal(value) == (True, None) for value, arguments in values]
-    if context.in_python or not values or not all(given):
+    """What calls, and what gives, an attribute that a class only ever takes from an argument, where it computes: the
+    functions that calls and the argument's default name, if they are known; raises Unwritable for any other, and for a
+    constructor, which would make layers with it."""
+    every, named = [*_values(context.owner, attribute, context.program)], list[Kind]()
+    for _, function, kinds, value in every:
+        arguments = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
+        if getattr(value, "id", "") not in arguments and literal(value) != (True, None):
+            every = []
+        named += kinds.get(getattr(value, "id", ""), [])
+    if context.in_python or not every:
         raise Unwritable(f"self.{attribute} is made by code of its class that did not run")
-    return ["builtins.object.__call__"], [UNSEEN]
+    functions = [kind.name for kind in named if isinstance(kind, CallableKind) and kind.what == "function"]
+    whole = bool(functions) and len(functions) == len(named)
+    return functions if whole else ["builtins.object.__call__"], [UNSEEN]
+
+
+def _values(
+    owner: str, attribute: str, program: Program
+) -> Iterator[tuple[str, ast.FunctionDef, dict[str, list[Kind]], ast.expr]]:
+    """What a class or a base of it assigns to an attribute of `self`: the file, the method, the kinds of a
+    constructor's arguments, and the value."""
+    for base in program.facts.bases(owner):
+        file, cls = program.class_of(base) or ("", ast.Pass())
+        for function in [n for n in ast.walk(cls) if isinstance(n, ast.FunctionDef)]:
+            kinds = arguments_given(function, base, file, program) if function.name == "__init__" else {}
+            pairs = [pair for node in ast.walk(function) if isinstance(node, ast.Assign) for pair in _pairs(node)]
+            for target, value in pairs:
+                if ast.unparse(target) == f"self.{attribute}":
+                    yield file, function, kinds, value
 
 
 def _pairs(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -338,32 +345,58 @@ def method_of(cls: str, method: str, program: Program) -> tuple[list[str], list[
 
 
 def layers_made(owner: str, attribute: str, program: Program) -> list[Kind]:
-    """The kinds of an attribute, by the layers that its class assigns to it anywhere."""
+    """The kinds of an attribute, by the layers and parameters that its class assigns to it anywhere: of classes that it
+    names, or that its constructor is given."""
     found: list[Kind] = []
-    for file, cls in filter(None, map(program.class_of, program.facts.bases(owner))):
-        for node in ast.walk(cls):
-            if not isinstance(node, ast.Assign) or f"self.{attribute}" not in map(ast.unparse, node.targets):
-                continue
-            for made in alternatives(node.value):
-                called = program.names(file).name(made.func) if isinstance(made, ast.Call) else ""
-                row = row_of(called) if called.startswith("torch.") else None
-                ran = any(order[0] == called for order in program.facts.orders)
-                if called in COUNTERPARTS or ran or (row is not None and row.kind == "layer"):
-                    found.append(ModuleKind(called))
-                elif not isinstance(made, ast.Constant) or made.value is not None:
-                    return []
+    for file, function, given, value in _values(owner, attribute, program):
+        for made in alternatives(value):
+            kinds: list[Kind] = []
+            if isinstance(made, ast.Call):
+                local = ast.unparse(made.func) in local_names(function)
+                name = "" if local else program.names(file).name(made.func)
+                kinds = [CallableKind("class", name)] if name else given.get(ast.unparse(made.func), [])
+                kinds = kinds or _chosen(made.func, file, function, program)
+            classes = [kind.name for kind in kinds if isinstance(kind, CallableKind)]
+            if classes and len(classes) == len(kinds) and all(of_modules(cls, program) for cls in classes):
+                found += map(made_by, classes)
+            elif not isinstance(made, ast.Constant) or made.value is not None:
+                return []
     return list(dict.fromkeys(found))
+
+
+def _chosen(node: ast.expr, file: str, function: ast.FunctionDef, program: Program) -> list[Kind]:
+    """The classes that a function assigns to a variable: of `norm = nn.BatchNorm1d if wide else nn.LayerNorm` both."""
+    assigned = [n for n in ast.walk(function) if isinstance(n, ast.Assign)]
+    values = [value for n in assigned for target, value in _pairs(n) if ast.unparse(target) == ast.unparse(node)]
+    kinds = [named_callable(one, file, program) for value in values for one in alternatives(value)]
+    return list(dict.fromkeys(kind for found in kinds for kind in found)) if all(kinds) else []
+
+
+def made_by(cls: str) -> Kind:
+    """The kind of what a class of torch's, or of modules, makes."""
+    if COUNTERPARTS.get(cls) in ("mindspore.Parameter", "mindspore.Tensor"):
+        return replace(PARAMETER, parameter=COUNTERPARTS[cls] == "mindspore.Parameter")
+    return ModuleKind(cls)
+
+
+def of_modules(cls: str, program: Program) -> bool:
+    """Whether it is a class of modules, torch's or of the program, or of torch's parameters."""
+    if cls in COUNTERPARTS or any(cls in order for order in program.facts.orders):
+        return True
+    return cls.startswith("torch.nn.") and (row := row_of(cls)) is not None and row.is_module
 
 
 def readable(name: str, program: Program) -> bool:
     """Whether a class of modules or a function of the model's files that never ran can be written by its source alone;
     it is defined then, and a class's bases are noted as if it had run."""
     module, _, last = name.rpartition(".")
-    file = program.all_files.get(module)
+    file, node = program.all_files.get(module), None
     if file is None or INSTALLED.intersection(Path(file).parts):
         return False
     if program.class_of(name) is not None:
-        known = _noted_bases(name, program)
+        plain = not _noted_bases(name, program) and is_plain(file, last, program)
+        known = plain or _noted_bases(name, program)
+        program.unread |= {name} if plain else set()
         if known and module not in program.modules:  # nothing of that file ran
             program.modules[module] = file
         if known and name not in program.owners:
@@ -372,9 +405,12 @@ def readable(name: str, program: Program) -> bool:
     else:
         body = program.tree(file).body if module in program.modules else []
         node = next((n for n in body if isinstance(n, ast.FunctionDef) and n.name == last), None)
-        known = node is not None and not node.decorator_list and not _writes_into(node)
+        known = node is not None and not node.decorator_list and not writes_into(node)
         program.unread |= {name} if known else set()
     if known:
+        for method in ast.walk((program.class_of(name) or ("", node))[1] or ast.Pass()):
+            for default in defaults_of(method.args).values() if isinstance(method, ast.FunctionDef) else ():
+                named_callable(default, file, program)
         program.define(name)
     return known and name in program.definitions
 
@@ -406,16 +442,39 @@ def given_to(function: ast.FunctionDef, context: Context) -> dict[str, list[Kind
     """The kinds of the arguments of a function that never ran, as a call gives them or by their defaults."""
     module = next((one for one, file in context.program.modules.items() if file == context.file), "")
     inside = function.name == "__init__"
-    given = context.program.given.get(context.owner if inside else f"{module}.{function.name}")
-    if given is None or (context.owner and not inside):
+    name = context.owner if inside else f"{module}.{function.name}"
+    known = name in context.program.given or (inside and f"{name}.__init__" not in context.program.functions)
+    if not known or (context.owner and not inside):
         return {}
-    known = {name: literal(one) for name, one in defaults_of(function.args).items()}
-    found = {name: [of_constant(value)] for name, (plain, value) in known.items() if plain and value is not None}
-    names = [argument.arg for argument in function.args.args][inside:]
-    for key, kinds in given.items():
+    return arguments_given(function, name, context.file, context.program)
+
+
+def arguments_given(function: ast.FunctionDef, name: str, file: str, program: Program) -> dict[str, list[Kind]]:
+    """The kinds of the arguments of a function of this name, or of a class's constructor."""
+    known = {key: literal(one) for key, one in defaults_of(function.args).items()}
+    found = {key: [of_constant(value)] for key, (plain, value) in known.items() if plain and value is not None}
+    names = [argument.arg for argument in function.args.args][function.name == "__init__" :]
+    for key, kinds in program.given.get(name, {}).items():
         if isinstance(key, str) or key < len(names):
             found[key if isinstance(key, str) else names[key]] = kinds
+    for argument, one in defaults_of(function.args).items():  # a call may leave it out
+        if kinds := named_callable(one, file, program):
+            found[argument] = list(dict.fromkeys([*found.get(argument, ()), *kinds]))
     return found
+
+
+def named_callable(node: ast.expr, file: str, program: Program) -> list[Kind]:
+    """The kind of a class or function that the new file has, by its name: a layer or function of torch's that has a
+    counterpart, and what the model's own files define, where that is written; none for anything else."""
+    name = program.names(file).name(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+    row = row_of(name) if name.startswith("torch.") else None
+    known = row is not None and row.mindspore and name not in COUNTERPARTS
+    if row is not None and known and (row.is_module or row.kind == "function"):
+        return [CallableKind("class" if row.is_module else "function", name)]
+    ran = any(one in program.functions for one in (name, f"{name}.__init__", f"{name}.forward"))
+    if name.startswith("torch.") or not (ran or readable(name, program)):
+        return []
+    return [CallableKind("class" if name in program.owners else "function", name)]
 
 
 def _noted_bases(name: str, program: Program) -> bool:
@@ -427,7 +486,7 @@ def _noted_bases(name: str, program: Program) -> bool:
         return False
     base = program.names(file).name(cls.bases[0])
     methods = [method for method in cls.body if isinstance(method, ast.FunctionDef)]
-    if any(map(_writes_into, methods)) or (base != MODULE and program.class_of(base) is None):
+    if any(map(writes_into, methods)) or (base != MODULE and program.class_of(base) is None):
         return False
     if not _noted_bases(base, program):
         return False
@@ -435,44 +494,12 @@ def _noted_bases(name: str, program: Program) -> bool:
     return True
 
 
-def _writes_into(function: ast.FunctionDef) -> bool:
-    """Whether a function that did not run writes into a tensor that it is given: its caller's would stay as it was."""
-    given = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)} - {"self", "cls"}
-    for node in ast.walk(function):
-        into: ast.expr | None = None
-        if isinstance(node, ast.AugAssign):
-            into = node.target
-        elif isinstance(node, ast.Assign) and any(isinstance(target, ast.Subscript) for target in node.targets):
-            into = node.targets[0]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            in_place = node.func.attr.endswith("_") and not node.func.attr.endswith("__")
-            into = node.func.value if in_place or node.func.attr in ("append", "extend", "update", "pop") else None
-        while isinstance(into, (ast.Subscript, ast.Attribute, ast.Call)):
-            into = into.func if isinstance(into, ast.Call) else into.value
-        if isinstance(into, ast.Name) and into.id in given:
-            return True
-    return False
-
-
-def methods_by_syntax(node: ast.AST) -> Iterator[tuple[str, str]]:
-    """The classes of objects, and their methods, that Python calls for an expression or a loop: `len(words)` calls
-    `Words.__len__`."""
-    match node:
-        case ast.Call(ast.Name("len" | "iter" | "next" as function), [of, *_]):
-            method = f"__{function}__"
-        case ast.Call(of):
-            method = "__call__"
-        case ast.Subscript(of, _, ast.Load()):
-            method = "__getitem__"
-        case ast.For(iter=of) | ast.comprehension(iter=of):
-            method = "__iter__"
-        case ast.Compare(_, [ast.In() | ast.NotIn()], [of]):
-            method = "__contains__"
-        case _:
-            return
-    called = callees_of(node) if isinstance(node, ast.Call) and method == "__call__" else []
-    yield from ((name.removeprefix("object "), method) for name in called if name.startswith("object "))
-    yield from ((kind.cls, method) for kind in kinds_of(of) if isinstance(kind, ObjectKind) and kind.cls)
+def is_plain(file: str, name: str, program: Program) -> bool:
+    """Whether it is a class without bases, of whose methods none writes into what it is given."""
+    cls = program.class_node(file, name)
+    if cls is None or cls.decorator_list or cls.keywords or cls.bases:
+        return False
+    return not any(isinstance(method, ast.FunctionDef) and writes_into(method) for method in cls.body)
 
 
 # methods of tensors whose result shares the memory of what they are called on, at least sometimes
@@ -558,6 +585,6 @@ def shares(target: ast.Subscript, function: ast.AST | None) -> bool:
 
 
 def _makes_new(value: ast.expr) -> bool:
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        return value.func.attr not in SHARING
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):  # torch.zeros(2, 4).float() is new, too
+        return value.func.attr not in SHARING or _makes_new(value.func.value)
     return isinstance(value, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare))

@@ -47,7 +47,7 @@ from .context import Context, Problem, Program, Unwritable, handles
 from .control_flow import pick_by_index, select_branches
 from .devices_and_no_grad import without_gradient, without_gradient_by_decorator
 from .graph_mode import ALWAYS, INSIDE, always_evaluated, format_texts, in_blocks, is_pure, not_compiled, place_of, put
-from .signatures import SignatureRewriter, expand_kwargs, only_looked_up
+from .signatures import SignatureRewriter, expand_kwargs, hands_on, only_looked_up
 from .tensors import StridedSlices, note_of_caller
 from .views import LOST, hand_back, write_through_views
 
@@ -140,8 +140,18 @@ def unseen_method(node: ast.FunctionDef, context: Context, wanted: bool) -> list
 
     wanted: whether an object may use the method to replace another one, so that it is written in any case.
     """
+    if not context.program.derives(context.owner, replaced_methods.MODULE):
+        return [unseen_function(node, node.name, context)]
     if node.name in CALLED:
         context.missing(node, f"{node.name} of {short(context.owner)}, which torch calls, and MindSpore does not")
+        return []
+    if node.name in TABLES["called_by_layers"] and context.program.torch_base(context.owner) is not None:
+        text = f"{node.name} of {short(context.owner)}, which torch's layer calls, and MindSpore's does not"
+        if hands_on(node):  # a layer's weights have the dtype of its input here
+            text = f"{text}, is not written: it only hands on what it is given, or casts it"
+            context.program.left_out.append(Problem(context.file, node.lineno, text))
+        else:
+            context.missing(node, f"{text}: write a forward")
         return []
     around = AROUND.fullmatch(node.name) or node.name in replaced_methods.OF_CELLS
     if not wanted and (around or INSTALLED.intersection(Path(context.file).parts)):
@@ -162,7 +172,7 @@ def unseen_function(node: ast.FunctionDef, name: str, context: Context) -> ast.F
     decorators = [ast.unparse(item) for item in node.decorator_list]
     silent = [ast.unparse(item) for item in node.decorator_list if _decorator(item, context) in SILENT]
     plain = all(name in KEPT or name in silent or without_gradient_by_decorator(node) for name in decorators)
-    unknown = [one for one in defaults_of(node.args).values() if not _is_plain_value(one, context)]
+    unknown = [one for one in defaults_of(node.args).values() if not _is_known(one, context)]
     if plain and not unknown:
         made = rewrite_function(node, name, context)
     else:
@@ -182,10 +192,13 @@ def unseen_function(node: ast.FunctionDef, name: str, context: Context) -> ast.F
     return made
 
 
-def _is_plain_value(default: ast.expr, context: Context) -> bool:
-    """Whether the default of an argument is a plain value, or made of such and of names that the file has for one."""
+def _is_known(default: ast.expr, context: Context) -> bool:
+    """Whether the default of an argument is a plain value, or made of such and of names that the file has for one, or
+    the name of a class or function that the new file has."""
     if isinstance(default, ast.BinOp):
-        return _is_plain_value(default.left, context) and _is_plain_value(default.right, context)
+        return _is_known(default.left, context) and _is_known(default.right, context)
+    if replaced_methods.named_callable(default, context.file, context.program):
+        return True
     constant = context.program.origin(context.file, default.id) if isinstance(default, ast.Name) else None
     return literal(default if constant is None else constant.node.value)[0]
 

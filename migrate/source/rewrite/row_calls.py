@@ -576,7 +576,7 @@ def _keep(row: Row, given: Mapping[str, ObservedArgument], context: Context) -> 
 def is_variable(function: ast.expr, context: Context) -> bool:
     """Whether the callee is the value of a variable, and not a name that a module defines or imports."""
     if isinstance(function, ast.Name):
-        return not context.program.is_global(context.file, function.id)
+        return function.id in context.local or not context.program.is_global(context.file, function.id)
     if isinstance(function, (ast.Subscript, ast.IfExp)):
         return True
     return isinstance(function, ast.Attribute) and not any(

@@ -31,7 +31,7 @@ from ..observe.observations import (
 from .context import Context, Program, Stage, Unwritable, handles, set_receivers
 from .initializers import fills
 from .library_lookups import write_reference
-from .row_calls import bind_arguments, known_argument
+from .row_calls import bind_arguments, is_super, known_argument
 
 UNNAMED = ("torch.dtype", "torch.device")  # MindSpore has no public class for these
 
@@ -542,3 +542,46 @@ def _same_arguments(call: ast.Call, given: ast.arguments) -> bool:
         and stars == ([given.vararg.arg] if given.vararg is not None else [])
         and words == named
     )
+
+
+def writes_into(function: ast.FunctionDef) -> bool:
+    """Whether a function that did not run writes into a tensor that it is given: its caller's would stay as it was."""
+    given = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)} - {"self", "cls"}
+    for node in ast.walk(function):
+        into: ast.expr | None = None
+        if isinstance(node, ast.AugAssign):
+            into = node.target
+        elif isinstance(node, ast.Assign) and any(isinstance(target, ast.Subscript) for target in node.targets):
+            into = node.targets[0]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            in_place = node.func.attr.endswith("_") and not node.func.attr.endswith("__")
+            into = node.func.value if in_place or node.func.attr in ("append", "extend", "update", "pop") else None
+        while isinstance(into, (ast.Subscript, ast.Attribute, ast.Call)):
+            into = into.func if isinstance(into, ast.Call) else into.value
+        if isinstance(into, ast.Name) and into.id in given:
+            return True
+    return False
+
+
+def hands_on(node: ast.FunctionDef) -> bool:
+    """Whether a method gives back what its base's makes of the same arguments, which it may cast to a tensor's."""
+    result = node.body[-1].value if isinstance(node.body[-1], ast.Return) else None
+    alone = len(node.body) == 1 + (ast.get_docstring(node) is not None)
+    if not alone or not isinstance(result, ast.Call) or not is_super(result.func) or result.keywords:
+        return False
+    same = isinstance(result.func, ast.Attribute) and result.func.attr == node.name
+    return same and [*map(_uncast, result.args)] == [one.arg for one in node.args.args[1:]]
+
+
+def _uncast(value: ast.expr) -> str:
+    """The name of a tensor, without a cast, and a choice of None where it is None."""
+    match value:
+        case ast.IfExp(ast.Compare(ast.Name(name), [ast.Is()], [ast.Constant(None)]), ast.Constant(None), other):
+            return name if _uncast(other) == name else ""
+        case ast.Call(ast.Attribute(ast.Name(name), "to" | "type"), [ast.Attribute(ast.Name(), "dtype")], []):
+            return name
+        case ast.Call(ast.Attribute(ast.Name(name), "type_as"), [ast.Name()], []):
+            return name
+        case ast.Name(name):
+            return name
+    return ""

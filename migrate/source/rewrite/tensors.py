@@ -416,6 +416,7 @@ def legacy_constructor(call: ast.Call, context: Context) -> ast.expr:
     opened = [one.value if isinstance(one, ast.Starred) else one for one in given]
     kinds = [kind for one in opened for kind in kinds_of(one) or ([of_constant(literal(one)[1])] * literal(one)[0])]
     sizes = all(kind in (PlainKind("int"), PlainKind("bool")) or isinstance(kind, SizeKind) for kind in kinds)
+    sizes |= len(given) > 1  # it takes nothing else then
     starred = len(given) == 1 and isinstance(given[0], ast.Starred)
     if given and kinds and not others and (starred or sizes):
         shape = given[0].value if isinstance(given[0], ast.Starred) else given[0]

@@ -51,7 +51,7 @@ from ..observe.observations import (
 )
 from . import replaced_methods as methods
 from .context import UNSEEN, Context, Unwritable, has_handler, row_of
-from .dataclasses_and_configs import is_enum, is_settings, kinds_before
+from .dataclasses_and_configs import is_dictionary, is_enum, is_settings, kinds_before
 from .devices_and_no_grad import says_how
 from .modules import NORMS
 from .row_calls import is_super
@@ -59,8 +59,8 @@ from .row_calls import is_super
 MOST = 99  # dimensions of an unknown tensor, so that no rewrite for few dimensions is chosen
 SOME_TENSOR = TensorKind("float32", MOST)
 SAFE = {*dir(builtins)} - {"eval", "exec", "super", "locals", "globals", "vars", "dir", "open", "input", "setattr"}
-OF_BUILTINS = {"int": "int", "len": "int", "round": "int", "float": "float", "bool": "bool", "isinstance": "bool"}
-OF_BUILTINS |= {"str": "str", "hasattr": "bool", "callable": "bool"}
+OF_BUILTINS = {"int": "int", "len": "int", "round": "int", "float": "float", "str": "str"}
+OF_BUILTINS |= dict.fromkeys(("bool", "isinstance", "hasattr", "callable"), "bool")
 OF_TENSORS: dict[str, Kind] = {
     **{name: PlainKind("int") for name in ("dim", "ndimension", "numel", "nelement", "ndim")},
     **dict.fromkeys(("T", "mT", "H", "data", "grad"), SOME_TENSOR),
@@ -77,7 +77,6 @@ MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.nn.init")
 COMPUTING = {"math", "functools", "itertools", "operator", "random", "collections", "copy", "statistics", *IMPORTED}
 COMPUTING |= {"logging", "warnings"}
 OF_LISTS = ("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort")
-PARAMETER_CLASSES = {"torch.nn.Parameter", "torch.nn.parameter.Parameter"}
 PARAMETERS = {"weight", "bias", "running_mean", "running_var"}
 STATEMENTS: tuple[type[ast.stmt], ...] = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr, ast.If)
 STATEMENTS += (ast.For, ast.Raise, ast.Pass, ast.Assert, ast.Continue, ast.Break)
@@ -85,7 +84,7 @@ STATEMENTS += (ast.For, ast.Raise, ast.Pass, ast.Assert, ast.Continue, ast.Break
 
 def was_observed(node: ast.expr) -> bool:
     """Whether an expression was evaluated; a constant counts as such."""
-    return bool(kinds_of(node)) if isinstance(node, EXPRESSIONS) else True
+    return bool(kinds_of(node)) or not isinstance(node, EXPRESSIONS)
 
 
 def unseen_expression(node: ast.expr, context: Context) -> ast.expr:
@@ -153,10 +152,10 @@ class Reader:
                 self.variables.setdefault(inner.arg, [ObjectKind("torch.device")])
             elif isinstance(inner, ast.FunctionDef) and "classmethod" in map(ast.unparse, inner.decorator_list):
                 self.variables[inner.args.args[0].arg] = [CallableKind("class", context.owner)]
-            elif isinstance(inner, ast.Assign) and isinstance(inner.value, (ast.List, ast.ListComp)):
-                for target in inner.targets:  # a list may have no item until what did not run
+            elif isinstance(inner, ast.Assign):  # what ran may only be read by what did not
+                for target in inner.targets:
                     if isinstance(target, ast.Name):
-                        self._know(target.id, kinds_of(inner.value))
+                        self._know(target.id, [kind for kind in kinds_of(inner.value) if kind != NONE])
         if context.function is not None:
             for name, kinds in methods.given_to(context.function, context).items():
                 self._know(name, kinds)
@@ -254,20 +253,13 @@ class Reader:
             classes = [self.resolve(cls) for _, part in questions for cls in part]
             if len({name for name, _ in questions}) != 1 or not classes:
                 continue
-            if {*classes} <= PARAMETER_CLASSES:
-                found[questions[0][0]] = [TensorKind("float32", MOST, parameter=True)]
-            elif all(map(self._is_module, classes)):
-                found[questions[0][0]] = [ModuleKind(cls) for cls in classes]
+            if all(methods.of_modules(cls, self.program) for cls in classes):
+                found[questions[0][0]] = [methods.made_by(cls) for cls in classes]
         self.variables |= found
         try:
             yield
         finally:
             self.variables |= {name: before.get(name, [UNSEEN]) for name in found}
-
-    def _is_module(self, cls: str) -> bool:
-        row = row_of(cls) if cls.startswith("torch.nn.") else None
-        layer = row is not None and row.kind == "layer"
-        return layer or cls in COUNTERPARTS or any(cls in bases for bases in self.program.facts.orders)
 
     def _augmented(self, target: ast.expr) -> None:
         there = copy.deepcopy(target)
@@ -288,8 +280,8 @@ class Reader:
         elif isinstance(target, ast.Subscript):
             owner = self.expression(target.value)
             self.expression(target.slice)
-            tensors = any(isinstance(kind, TensorKind) for kind in owner)
-            if UNSEEN in owner or (tensors and methods.shares(target, self.context.function)):
+            part = any(isinstance(kind, TensorKind) for kind in owner) and methods.shares(target, self.context.function)
+            if part or (UNSEEN in owner and not is_dictionary(target.value, self.context.function)):
                 raise Unwritable(f"{ast.unparse(target)} is written to")
 
     def items(self, kinds: Sequence[Kind]) -> list[Kind]:
@@ -353,7 +345,15 @@ class Reader:
                 for test in one.ifs:
                     self.expression(test)
                 return [SequenceKind("list", tuple(self.expression(node.elt)))]
-            case ast.Lambda() | ast.NamedExpr() | ast.Await() | ast.Yield() | ast.YieldFrom():
+            case ast.Lambda():  # nothing is known of what it will be given
+                before = self.variables
+                self.variables = before | {n.arg: [UNSEEN] for n in ast.walk(node.args) if isinstance(n, ast.arg)}
+                try:
+                    self.expression(node.body)
+                finally:
+                    self.variables = before
+                return [UNSEEN]
+            case ast.NamedExpr() | ast.Await() | ast.Yield() | ast.YieldFrom():
                 raise Unwritable(f"{ast.unparse(node)} is not known")
             case ast.UnaryOp() | ast.BinOp() | ast.Compare() | ast.Slice() | ast.Starred() | ast.JoinedStr():
                 return self._operation(node)
@@ -453,8 +453,8 @@ class Reader:
                 found += self.program.attributes(kind.cls).get(node.attr) or [UNSEEN]
             elif isinstance(kind, CallableKind) and (seen := methods.of_class(kind.name, node.attr, self.program)):
                 found += seen
-            elif isinstance(kind, ObjectKind) and kind != UNSEEN:
-                found.append(UNSEEN)
+            elif isinstance(kind, ObjectKind) and (kind != UNSEEN or node.attr == "shape"):  # of tensors and of arrays
+                found.append(UNSEEN if kind != UNSEEN else SizeKind(MOST))
             else:
                 raise Unwritable(f"the value of {ast.unparse(node)} was not seen")
         return list(dict.fromkeys(found))
@@ -487,7 +487,8 @@ class Reader:
         own = not isinstance(function, ast.Name) or function.id in self.context.local or self.resolve(function)
         if isinstance(function, ast.Name) and not own and function.id in SAFE:
             known = OF_BUILTINS.get(function.id)
-            return [f"builtins.{function.id}"], [UNSEEN if known is None else PlainKind(known)]
+            first = self.items(self.expression(node.args[0])) if function.id == "next" and len(node.args) == 1 else []
+            return [f"builtins.{function.id}"], first or [UNSEEN if known is None else PlainKind(known)]
         if isinstance(function, ast.Attribute) and not self._in_module(function):
             return self._method(function)
         kinds = self.expression(function)
@@ -534,11 +535,11 @@ class Reader:
     def _given(self, name: str) -> list[Kind]:
         """The kinds of the result of a class or a function."""
         row = self.program.row(name)
-        if name in COUNTERPARTS or (row is not None and row.kind == "layer"):
-            return [ModuleKind(name)]
+        if name in COUNTERPARTS or (row is not None and row.is_module):
+            return [methods.made_by(name)]
         if name in self.program.translated or is_settings(name, self.program):
             modules = any(name in bases for bases in self.program.facts.orders)
-            return [ModuleKind(name) if modules else UNSEEN]
+            return [ModuleKind(name) if modules else ObjectKind(name) if name in self.program.unread else UNSEEN]
         own = name in self.program.unread or methods.defines(*name.rpartition(".")[::2], self.program)
         return [UNSEEN if own else methods.GIVEN.get(name, SOME_TENSOR)]
 
@@ -576,7 +577,7 @@ class Reader:
                 return [f"torch.nn.Module.{method}"], methods.GIVEN.get(method, UNSEEN)
             case ModuleKind() if method in ("to", "cpu", "cuda"):
                 return [self._known(f"torch.nn.Module.{method}")], kind
-            case ModuleKind(cls) if own := methods.method_of(cls, method, self.program):
+            case ModuleKind(cls) | ObjectKind(cls) if own := methods.method_of(cls, method, self.program):
                 return own[0], own[1][0]
             case ModuleKind(cls) if cls in self.program.translated:
                 inner = self.program.attributes(cls).get(method, [])

@@ -30,7 +30,7 @@ from ..observe.observations import (
     set_kinds,
 )
 from .graph_mode import not_compiled
-from .initializers import underlying_tensor
+from .initializers import begins, underlying_tensor
 from .replaced_methods import ALWAYS, SHARING, back, view_of
 from .signatures import CHANGING
 from .tensors import SHARED, gives_back, written_tensor
@@ -264,14 +264,14 @@ class _Writer:
         elif isinstance(statement, ast.Expr) and (target := _target(statement.value)) is not None:
             into = _root(target)
         whole, calls = view_of(into) if into is not None else (None, [])
-        if not calls or into is None or whole is None:
+        parameter = whole is not None and always(kinds_of(whole), TensorKind, parameter=True)
+        if not calls or into is None or whole is None or (parameter and begins(statement)):
             return [statement]
         name = next(free for n in itertools.count() if (free := f"part{n or ''}") not in self.taken)
         part = set_kinds(ast.Name(name, ast.Load()), kinds_of(into))
         put = back(copy.deepcopy(part), calls, copy.deepcopy(whole))
-        basic = isinstance(whole, ast.Subscript) and _is_basic(whole.slice)
-        parameter = always(kinds_of(whole), TensorKind, parameter=True)
-        if put is None or parameter or not (basic or isinstance(whole, (ast.Name, ast.Attribute))):
+        place = isinstance(whole, (ast.Name, ast.Attribute))
+        if put is None or parameter or not (place or (isinstance(whole, ast.Subscript) and _is_basic(whole.slice))):
             _refuse(calls[0], f"{ast.unparse(into)} is written into: write into {ast.unparse(whole)} by an index")
             return [statement]
         self.taken.add(name)

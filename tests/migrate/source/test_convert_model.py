@@ -73,5 +73,7 @@ def test_comments_behind_their_statement(written: str, layout: str) -> None:
 
 def test_numbers_are_written_as_people_write_them() -> None:
     text = "x = f(eps=1e-06, low=-1000000000.0, high=1e+16, mask=0xe01, wide=1200000.0)  # 1e-06\ny = '1e-06'\n"
+    more = "a = [312000000000000.0, 2500000000.0, 12345000000.0, 10000000.0]\n"
+    assert with_short_numbers(more) == "a = [3.12e14, 2.5e9, 12345000000.0, 1e7]\n"
     found = with_short_numbers(text)
     assert found == "x = f(eps=1e-6, low=-1e9, high=1e16, mask=0xe01, wide=1200000.0)  # 1e-06\ny = '1e-06'\n"

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from msmigrate.migrate.source.convert_model import ConvertedModel, write_source
+from msmigrate.migrate.source.observe import torch_variations_worker
 from msmigrate.migrate.source.rewrite.context import Problem
 from msmigrate.migrate.source.variations import Tried, Undecided, Variation, _difference, now_trying, try_variations
 from msmigrate.reports.converted_model import source_lines, tried_lines
@@ -336,3 +338,23 @@ def test_a_difference_is_not_hidden_by_the_rounding_of_torch_itself() -> None:
     with pytest.raises(Undecided, match=r"^evaluation: torch's own float32 is 0\.1 of the largest value off float64$"):
         compared(plain + 0.05)
     assert compared(exact + 20).startswith("evaluation: differs by 20 of")
+
+
+def test_torch_decides_where_values_are_finite() -> None:
+    """Where float32 and float64 of torch's do not agree, nothing is said."""
+    one = {"plain/eval/0": np.array([1.0, np.inf], np.float32), "exact/eval/0": np.array([1.0, np.inf])}
+    assert _difference(one, {"eval/0": np.array([1.0, np.inf])}, random=()) == ""
+    assert "infinite or nan" in _difference(one, {"eval/0": np.array([1.0, 2.0])}, random=())
+    one["exact/eval/0"][1] = 2.0
+    with pytest.raises(Undecided, match=r"^evaluation: torch's own float32 is infinite or nan in other places"):
+        _difference(one, {"eval/0": np.array([1.0, np.inf])}, random=())
+
+
+def test_weights_that_nobody_began_are_zeros_here(tmp_path: Path) -> None:
+    """What torch.empty leaves in a parameter is not the same twice, and may be no number."""
+    layer = torch.nn.Linear(2, 2)
+    with torch.no_grad():
+        layer.weight[0, 0], layer.weight[0, 1] = float("nan"), 1e30
+    torch_variations_worker.tried(layer, [(torch.ones(1, 2),)] * 2, {}, tmp_path / "0", huge=False)
+    saved = torch.load(tmp_path / "0.pth", weights_only=True)["weight"]
+    assert saved[0].abs().max() <= 0.02 and saved[1].abs().max() > 0.02

@@ -546,3 +546,59 @@ class Activations(nn.Module):
 
 def activations():
     return Activations(), (torch.randn(3, 4),)
+
+
+class Deep(nn.Module):
+    """Layers of which functions make another number than they are asked for."""
+
+    def __init__(self, width=4, depth=2, kernel=3, padding=1, rate=0.0):
+        super().__init__()
+        self.first = nn.Conv1d(3, width, kernel, padding=padding)
+        self.layers = nn.ModuleList([nn.Linear(width, width) for _ in range(depth)])
+        self.drop = nn.Dropout(rate)
+
+    def forward(self, x):
+        x = self.first(x).mean(2)
+        for layer in self.layers:
+            x = layer(x).relu()
+        return self.drop(x)
+
+
+def deep_and_wide(*, width=4, depth=1, **more):
+    return Deep(width=width, depth=2 * depth, **more), (torch.randn(2, 3, 8),)
+
+
+def _padded(*, kernel=3, padding=None, **more):
+    padding = kernel // 2 if padding is None else padding
+    return Deep(kernel=kernel, padding=padding, **more)
+
+
+def deep_and_padded(**more):
+    return _padded(rate=0.5, **more), (torch.randn(2, 3, 8),)
+
+
+class Halved(nn.LayerNorm):
+    """A layer of torch's with torch's own constructor."""
+
+    def forward(self, x):
+        return super().forward(x) / 2
+
+
+class Kept(nn.Conv1d):
+    pass
+
+
+class Refined(nn.Module):
+    """Small values, of which a norm's epsilon is most."""
+
+    def __init__(self, width=4, norm=Halved, layers=(Kept, nn.Identity)):
+        super().__init__()
+        self.first, self.rest = layers[0](3, width, 3), layers[1]()
+        self.norm, self.other = norm([width]), norm(width, eps=1e-3)
+
+    def forward(self, x):
+        return self.other(self.norm(self.rest(self.first(x * 1e-3)).transpose(1, 2)))
+
+
+def refined():
+    return Refined(), (torch.randn(2, 3, 8),)

@@ -182,6 +182,42 @@ def begun_by_names():
     return NamedNet(), vectors()
 
 
+class NormedByNameNet(nn.Module):
+    """A norm that MindSpore has under the name of another one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mix, self.norm = nn.Conv1d(4, 4, 3), nn.InstanceNorm1d(4, affine=True)
+        for m in self.children():
+            if m.__class__.__name__.startswith("Instance"):
+                nn.init.constant_(m.weight, 0.5)
+
+    def forward(self, x):
+        return self.norm(self.mix(x))
+
+
+class BegunInAnotherShape(nn.Module):
+    """A filter that begins as the matrix that it is would, and a matrix of rows that are drawn together."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patch, self.head = nn.Conv1d(3, 4, 2, stride=2), nn.Linear(4, 4)
+        weight = self.patch.weight.data
+        nn.init.xavier_uniform_(weight.view([weight.shape[0], -1]), gain=0.5)
+        nn.init.constant_(self.head.weight.view(-1), 0.25)
+
+    def forward(self, x):
+        return self.head(self.patch(x).mean(2))
+
+
+def begun_in_another_shape():
+    return BegunInAnotherShape(), (torch.randn(2, 3, 8),)
+
+
+def normed_by_name():
+    return NormedByNameNet(), (torch.randn(2, 4, 8),)
+
+
 class InitNet(nn.Module):
     """Initialised as published transformers are."""
 

@@ -171,3 +171,19 @@ def test_classes_of_torch_and_of_the_model_out_of_one_function(users: Users) -> 
     found = users["activations"]
     found.agrees()
     found.holds("was empty", "return cls()")
+
+
+def test_what_a_function_computes_its_models_arguments_of_is_no_argument_of_the_new_one(users: Users) -> None:
+    """`deep_and_wide(depth=3)` has six layers in torch, and raises in the new file, where it would have had three."""
+    users["deep_and_wide"].agrees("eval")
+    users["deep_and_wide"].holds("def build(width=4, **kwargs: Any)", "Deep(width=width, depth=2, **kwargs)")
+    users["deep_and_padded"].holds(
+        "def build(rate=0.5, **kwargs: Any)", "Deep(kernel=3, padding=1, rate=rate, **kwargs)"
+    )
+
+
+def test_layers_that_a_user_refines_have_torchs_defaults_in_a_variable_too(users: Users) -> None:
+    """MindSpore's LayerNorm has an epsilon of 1e-7, and its Conv1d no bias."""
+    users["refined"].agrees()
+    users["refined"].holds("super().__init__(*args, **{'epsilon': 1e-05, **kwargs})", "norm((width,), epsilon=0.001)")
+    users["refined"].holds("super().__init__(*args, **{'pad_mode': 'valid', 'has_bias': True, **kwargs})")

@@ -62,6 +62,22 @@ def test_layers_begin_by_the_names_that_their_classes_have_in_torch(users: Users
     assert [problem.text for problem in found.source.not_run] == ["what nn.init.thick_ does was not seen"]
 
 
+def test_weights_begin_in_another_shape(users: Users) -> None:
+    """Of 4 filters with 6 weights each, as torch draws a matrix of 4 rows and 6 columns."""
+    found = users["begun_in_another_shape"]
+    found.agrees()
+    drawn, bound = np.abs(found.mindspore["fresh/patch.weight"]), 0.5 * (6 / (4 + 6)) ** 0.5
+    assert bound / 2 < drawn.max() <= bound
+    assert set(found.mindspore["fresh/head.weight"].ravel().tolist()) == {0.25}
+
+
+def test_norms_begin_by_their_names_in_torch_too(users: Users) -> None:
+    """An InstanceNorm is a GroupNorm in MindSpore."""
+    found = users["normed_by_name"]
+    found.agrees()
+    assert set(found.mindspore["fresh/norm.gamma"].tolist()) == {0.5}
+
+
 def test_a_part_that_is_not_trained(users: Users) -> None:
     found = users["loop_initialised"]
     assert "gradient/conv.weight" not in {*found.torch, *found.mindspore}

@@ -40,3 +40,58 @@ def test_what_stands_above_the_imports_is_kept(users: Users) -> None:
     """Who wrote a file, and under which licence."""
     assert "# Somebody wrote this, and anybody may use it.\n\nfrom __future__" in users["asked"].source.text
     assert 'Code that did not run, and is read.\n"""\n' in users["asked"].source.text
+
+
+def test_classes_that_never_ran_have_their_defaults(users: Users) -> None:
+    """Classes and functions among them, and what they make and call: the text is that of a run."""
+    unrun, once = users["remembers_not"], users["remembers_twice"]
+    for found in (unrun, once, users["remembers_otherwise"]):
+        found.agrees(apart=1e-4)
+        assert not found.source.not_run
+    unrun.holds("act=partial(nn.GELU, approximate=False)", "inner=partial(nn.LayerNorm, epsilon=1e-05)")
+    unrun.holds("weigh=Weighs", "gate=nn.Sigmoid", "self.last(self.longer(y) + ops.unsqueeze(h[-1], 2), axis=1)")
+    for line in ("act()", "norm(width)", "inner((width,))", "weigh(width)", "gate()"):
+        unrun.holds(line)
+        once.holds(line)
+    unrun.holds("self.weights = Parameter(ops.zeros((width, times), mindspore.float32))")
+    unrun.holds("self.shift = Parameter(ops.zeros((places,)))")  # assigned in the run, read elsewhere alone
+
+
+def test_tables_masks_and_chosen_classes_that_never_ran(users: Users) -> None:
+    """New tensors that are written into, classes in variables, and objects that are no modules."""
+    unrun = users["timed"]
+    for found in (unrun, users["timed_by_waves"], users["timed_by_tables"]):
+        found.agrees()
+        assert not found.source.not_run
+    unrun.holds("w[:, 0::2] = ops.sin(place)", "self.table.embedding_table = Parameter(w + rows, requires_grad=False)")
+    unrun.holds("self.minute = Table(60, width)", "self.hour = Table(24, width)", "self.minute(x[:, 1])")
+    unrun.holds(
+        "@property\n    def mask(self):\n        # not run\n        return self._mask", "later = Later(y.shape[1])"
+    )
+
+
+def test_lambdas_and_the_device_of_the_first_parameter(users: Users) -> None:
+    for name in ("draws", "draws_doubled"):
+        users[name].agrees()
+        assert not users[name].source.not_run
+    users["draws"].holds("given_or_made(more, lambda: ops.zeros_like(x))", "[t * 2 for t in (x, more)]")
+    users["draws"].holds(
+        "def drawn(self, count):\n        # not run\n        return self.construct(ops.randn(count, 3, 8))"
+    )
+    users["draws"].lacks("next(", "device")
+    users["draws"].holds("count, width, length = flow.shape", "ops.sum(mask * ops.unsqueeze(flow, 2), 2)")
+    users["draws"].holds("found[number] = self.construct(x) * number")  # a new dictionary
+
+
+def test_texts_in_a_body_are_comments(users: Users) -> None:
+    """Behind `super().__init__()` it was one line with `\\n` in it."""
+    users["draws"].holds("# What it is made of.\n", "#     layer: of 3 channels\n        self.mix")
+
+
+def test_what_torchs_layers_call_and_mindspores_do_not(users: Users) -> None:
+    """A method that only casts is left out and said; one that computes is asked for."""
+    assert any("_conv_forward of Casts" in one.text for one in users["draws"].source.left_out)
+    (problem,) = users["draws_centred"].source.problems
+    assert problem.text == (
+        "_conv_forward of Centres, which torch's layer calls, and MindSpore's does not: write a forward"
+    )

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 MARGIN = 0.5
@@ -93,3 +96,226 @@ def asked():
 
 def asked_normed():
     return Asked(Settings(), normed=True), (torch.randn(2, 4, 4),)
+
+
+class Weighs(nn.Module):
+    """Weighs channels by a function of their means."""
+
+    def __init__(self, width, gate=nn.Sigmoid):
+        super().__init__()
+        self.mix, self.scale = nn.Linear(width, width), 1.0
+        self.gate = gate()
+
+    def forward(self, x):
+        return x * self.gate(self.mix(x.mean(dim=2))).unsqueeze(2) * self.scale
+
+
+class Remembers(nn.Module):
+    """A recurrent layer, resized, between layers of the kinds that it is given, or of its own."""
+
+    def __init__(self, width, act=nn.GELU, norm=nn.BatchNorm1d, inner=nn.LayerNorm, weigh=Weighs, last=F.softmax):
+        super().__init__()
+        self.act, self.norm, self.inner = act(), norm(width), inner(width)
+        self.weigh = weigh(width)
+        self.recurrent = nn.LSTM(width, width, batch_first=True)
+        self.longer = nn.Upsample(scale_factor=2)
+        self.last = last
+
+    def forward(self, x):
+        y, (h, _) = self.recurrent(self.inner(x.transpose(1, 2)))
+        y = self.weigh(self.act(self.norm(y.transpose(1, 2))))
+        return self.last(self.longer(y) + h[-1].unsqueeze(2), dim=1)
+
+
+class Table(nn.Module):
+    """Two sizes in torch's old constructor, of which nothing else says what they are."""
+
+    def __init__(self, width, times):
+        super().__init__()
+        self.weights = nn.Parameter(torch.Tensor(width, times))
+
+    def forward(self, x):
+        return x * self.weights.sum()
+
+
+class MayRemember(nn.Module):
+    """Has such layers where it is told so, with their own settings and with others."""
+
+    def __init__(self, width=4, times=0, kind="plain"):
+        super().__init__()
+        places = width * 2
+        self.first = nn.Conv1d(3, width, 3)
+        self.layers = nn.ModuleList([Remembers(width) for _ in range(times)])
+        self.other = None
+        if kind == "other":
+            self.other = Remembers(width, nn.ReLU, norm=nn.InstanceNorm1d)
+        if kind == "shifted":
+            self.shift = nn.Parameter(torch.zeros(places))
+            self.table = Table(width, times=places)
+
+    def forward(self, x):
+        y = self.first(x)
+        for layer in self.layers:
+            y = layer(y)
+        if self.other is not None:
+            y = self.other(y)
+        return y
+
+
+def remembers_not():
+    return MayRemember(), (torch.randn(2, 3, 8),)
+
+
+def remembers_twice():
+    return MayRemember(times=2), (torch.randn(2, 3, 8),)
+
+
+def remembers_otherwise():
+    return MayRemember(kind="other"), (torch.randn(2, 3, 8),)
+
+
+class Waves(nn.Module):
+    """A table that is written into as it is made, by steps and by rows."""
+
+    def __init__(self, count, width):
+        super().__init__()
+        w = torch.zeros(count, width).float()
+        place = torch.arange(count).float().unsqueeze(1)
+        w[:, 0::2] = torch.sin(place)
+        w[:, 1::2] = torch.cos(place)
+        rows = (torch.ones(count, width) / width).to(w.dtype)
+        rows[torch.arange(2)[:, None], torch.arange(width)[None, :]] = 0.0
+        self.table = nn.Embedding(count, width)
+        self.table.weight = nn.Parameter(w + rows, requires_grad=False)
+
+    def forward(self, x):
+        return self.table(x).detach()
+
+
+class Hours(nn.Module):
+    """Tables of one class or of another one."""
+
+    def __init__(self, width, kind="waves", minutes=False):
+        super().__init__()
+        Table = Waves if kind == "waves" else nn.Embedding
+        if minutes:
+            self.minute = Table(60, width)
+        self.hour = Table(24, width)
+
+    def forward(self, x):
+        minute = self.minute(x[:, 1]) if hasattr(self, "minute") else 0.0
+        return self.hour(x[:, 0]) + minute
+
+
+class Later:
+    """No module: it holds a mask."""
+
+    def __init__(self, length, device="cpu"):
+        with torch.no_grad():
+            self._mask = torch.triu(torch.ones([length, length], dtype=torch.bool), diagonal=1).to(device)
+
+    @property
+    def mask(self):
+        return self._mask
+
+    def opposite(self):
+        return ~self._mask
+
+    def __call__(self, values):
+        return values.masked_fill(self._mask, 0.0)
+
+    def eval(self):
+        return self._mask
+
+
+class Timed(nn.Module):
+    """Knows hours, and what comes later, where it is told so."""
+
+    def __init__(self, width=4, kind="none", minutes=False, later=False):
+        super().__init__()
+        self.first, self.later = nn.Linear(3, width), later
+        self.hours = Hours(width, kind, minutes) if kind != "none" else None
+
+    def forward(self, x, when):
+        y = self.first(x)
+        if self.hours is not None:
+            y = y + self.hours(when)
+        if self.later:
+            later = Later(y.shape[1], device=y.device)
+            y = (y.t() @ y).masked_fill(later.mask[:4, :4], 0.5) * torch.where(later.opposite()[:4, :4], 1.0, 0.5)
+        return y
+
+
+def timed():
+    return Timed(), (torch.randn(5, 3), torch.randint(0, 20, (5, 2)))
+
+
+def timed_by_waves():
+    return Timed(kind="waves", later=True), (torch.randn(5, 3), torch.randint(0, 20, (5, 2)))
+
+
+def timed_by_tables():
+    return Timed(kind="learned", minutes=True), (torch.randn(5, 3), torch.randint(0, 20, (5, 2)))
+
+
+class Casts(nn.Conv1d):
+    """Its weights in the dtype of its input, by what torch's layer calls."""
+
+    def _conv_forward(self, x, weight, bias):
+        return super()._conv_forward(x, weight.to(x.dtype), None if bias is None else bias.to(x.dtype))
+
+
+class Centres(nn.Conv1d):
+    def _conv_forward(self, x, weight, bias):
+        return super()._conv_forward(x, weight - weight.mean(), bias)
+
+
+class Draws(nn.Module):
+    """Draws where its weights are, and takes what is made when it is needed."""
+
+    def __init__(self, width=4, layer=None, doubled=False):
+        super().__init__()
+        """
+        What it is made of.
+
+            layer: of 3 channels
+        """
+        self.mix, self.doubled = layer or Casts(3, width, 3), doubled
+
+    def forward(self, x, more=None):
+        if self.doubled:
+            more = given_or_made(more, lambda: torch.zeros_like(x))
+            first, second = map(lambda t: t * 2, (x, more))
+            x = first + second + torch.ones(1, device=next(self.parameters()).device)
+        return self.mix(x)
+
+    def upsampled(self, flow, mask):
+        count, width, length = flow.shape
+        mask = mask.view(count, 1, 3, length).softmax(dim=2)
+        return (mask * flow.unsqueeze(2)).sum(dim=2).reshape(count, width, length)
+
+    def by_number(self, x):
+        found = OrderedDict()
+        for number in range(2):
+            found[number] = self.forward(x) * number
+        return found
+
+    def drawn(self, count):
+        device = next(self.parameters()).device
+        return self.forward(torch.randn(count, 3, 8).to(device))
+
+
+def given_or_made(value, make):
+    return value if value is not None else make()
+
+
+def draws():
+    return Draws(), (torch.randn(2, 3, 8),)
+
+
+def draws_doubled():
+    return Draws(doubled=True), (torch.randn(2, 3, 8),)
+
+
+def draws_centred():
+    return Draws(layer=Centres(3, 4, 3)), (torch.randn(2, 3, 8),)

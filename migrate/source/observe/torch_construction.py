@@ -39,12 +39,13 @@ from .observations import (
     to_json,
 )
 from .torch_values import (
-    DICTIONARIES,
     NUMBERS,
     PLAIN,
     Names,
     WithoutValues,
     array_of,
+    as_imported,
+    by_attribute,
     configurations,
     fields_of,
     is_apply_of_function,
@@ -201,6 +202,8 @@ class ConstructionLog:
             if is_apply(function):
                 return found
             if not builder:
+                if id(found) not in self.creations:  # what it held while it was made
+                    self.states.pop(id(found), None)
                 self.creations.setdefault(id(found), (found, function, args, kwargs))
                 self.given.setdefault(id(found), held)
                 self.begun.setdefault(id(found), began)
@@ -228,7 +231,7 @@ class ConstructionLog:
             return value
         if type(value) in (list, tuple) or type(value).__module__.startswith("omegaconf.list"):
             return Items("tuple" if isinstance(value, tuple) else "list", tuple(map(self.made, value)))
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) or by_attribute(value):
             return Pairs(tuple((self.made(key), self.made(item)) for key, item in value.items()))
         if isinstance(value, functools.partial):
             made = self.call_of("functools.partial", (value.func, *value.args), value.keywords)
@@ -294,7 +297,7 @@ class ConstructionLog:
                 if not _unknown(made):
                     instead, changed = self._changed(value, creation)
                     return replace(instead or made, id=id(value), changes=None if changed == Changes() else changed)
-                given |= {one.what: one for one in _unknowns(made)}
+                given |= {one.what: one for one in unknowns(made)}
         fields = fields_of(value)
         if fields is not None:  # made while its file was imported
             return replace(self.call_of(self.names.name(type(value)), (), fields), id=id(value))
@@ -440,21 +443,13 @@ def as_given(value: Any) -> Any:
         return value.clone() if isinstance(value, torch.Tensor) else value.copy()
     if type(value) in (list, tuple):
         return type(value)(map(as_given, value))
-    return {key: as_given(item) for key, item in value.items()} if type(value) is dict else value
+    by_key = type(value) is dict or by_attribute(value)
+    return {key: as_given(item) for key, item in value.items()} if by_key else value
 
 
 def is_table(value: Any) -> bool:
     """Whether it is a dictionary that is not empty and whose keys are strings."""
     return isinstance(value, dict) and bool(value) and all(isinstance(key, str) for key in value)
-
-
-def as_imported(value: Any, deep: int = 5) -> Any:
-    """Copies of lists, tuples and dictionaries, `deep` levels deep."""
-    if not deep or type(value) not in (list, tuple, *DICTIONARIES):
-        return value
-    if isinstance(value, dict):
-        return {key: as_imported(item, deep - 1) for key, item in value.items()}
-    return type(value)(as_imported(item, deep - 1) for item in value)
 
 
 def _with_configurations(value: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -509,12 +504,12 @@ def _unknown(made: Any) -> bool:
     return isinstance(made, Unknown) or any(map(_unknown, parts(made)))
 
 
-def _unknowns(made: Any) -> Iterator[Unknown]:
+def unknowns(made: Any) -> Iterator[Unknown]:
     """The unknown parts of a construction."""
     if isinstance(made, Unknown):
         yield made
     for part in parts(made):
-        yield from _unknowns(part)
+        yield from unknowns(part)
 
 
 def taken_out(log: ConstructionLog, model: nn.Module) -> bool:

@@ -50,6 +50,10 @@ CLASS_WITHOUT = """
 def construct(self, *args, **kwargs):
     raise NotImplementedError('no method was put in the place of construct')
 """
+NEVER_MADE = """
+def __init__(self, *args, **kwargs):
+    raise NotImplementedError('{place}: when this was written, no {name} was made, and its methods are not written')
+"""
 
 
 @handles(syntax=[ast.Assign, ast.AnnAssign], stage=Stage.IN_PLACE)
@@ -187,9 +191,24 @@ def as_construct(statement: ast.stmt, of_module: bool) -> ast.stmt:
     return statement
 
 
-def without_forward() -> ast.stmt:
-    """A construct for such a class, since a Cell is not run without one."""
-    return ast.parse(CLASS_WITHOUT).body[0]
+def completed(qualified: str, node: ast.ClassDef, body: list[ast.stmt], program: Program) -> list[ast.stmt]:
+    """What the class `node` needs besides this body: a construct, since a Cell is not run without one; an `__init__`
+    that raises, where the class was never made, as one that is only named in an `isinstance`, and loses methods."""
+    if lacks_forward(qualified, body, program):
+        return ast.parse(CLASS_WITHOUT).body
+    has, had = ({one.name for one in inside if isinstance(one, ast.FunctionDef)} for inside in (body, node.body))
+    known = qualified in program.facts.called or any(qualified in order for order in program.facts.orders)
+    if known or has or not had or not ("__init__" in had or _of_modules(qualified, program)):
+        return []
+    file, _ = program.class_of(qualified) or ("", None)
+    return ast.parse(NEVER_MADE.format(name=node.name, place=f"{Path(file).name}:{node.lineno}")).body
+
+
+def _of_modules(name: str, program: Program) -> bool:
+    """Whether a class is one of modules by its bases' names."""
+    file, cls = program.class_of(name) or ("", None)
+    bases = [] if cls is None else map(program.names(file).name, cls.bases)
+    return name.startswith("torch.nn.") or any(_of_modules(base, program) for base in bases if base != name)
 
 
 def _is_layer(bases: list[str]) -> bool:
@@ -363,7 +382,10 @@ def readable(name: str, program: Program) -> bool:
     if file is None or INSTALLED.intersection(Path(file).parts):
         return False
     if program.class_of(name) is not None:
+        before = any(order[0] == name for order in program.facts.orders)
         known = _noted_bases(name, program)
+        if known and not before and program.definitions.pop(name, None):  # until now it was only named
+            program.not_written.get(file, {}).pop(last, None)
         if known and module not in program.modules:  # nothing of that file ran
             program.modules[module] = file
         if known and name not in program.owners:
@@ -462,8 +484,8 @@ def methods_by_syntax(node: ast.AST) -> Iterator[tuple[str, str]]:
             method = f"__{function}__"
         case ast.Call(of):
             method = "__call__"
-        case ast.Subscript(of, _, ast.Load()):
-            method = "__getitem__"
+        case ast.Subscript(of, _, context):
+            method = "__setitem__" if isinstance(context, ast.Store) else "__getitem__"
         case ast.For(iter=of) | ast.comprehension(iter=of):
             method = "__iter__"
         case ast.Compare(_, [ast.In() | ast.NotIn()], [of]):

@@ -210,12 +210,13 @@ def _crossed(
             if nodes is None:
                 raise
             return dict(zip(argument.to, nodes, strict=True))
-    if item.kinds == [DtypeKind()] and argument.to:  # already a MindSpore name, or a tensor's attribute
-        return dict.fromkeys(argument.to, item.node)
+    text, only = ast.unparse(item.node), [str(one).removeprefix("torch.") for one in argument.only or ()]
+    if item.kinds == [DtypeKind()] and (argument.to or text.removeprefix("mindspore.") in only):
+        return dict.fromkeys(argument.to, item.node)  # already a MindSpore name, or a tensor's attribute
     limited = bool(argument.only or argument.refuse or (argument.values and not argument.to))
     if limited and not _never(item, argument):
         if item.constants is None:
-            raise Unwritable(f"{row.torch}: {argument.torch} may have any value here: {argument.why}")
+            raise Unwritable(f"{row.torch}: {argument.torch} may be another than {' or '.join(only)}: {argument.why}")
         for constant in item.constants:
             _value(row, argument, constant, given)  # raises where it does not cross
         by_value(given, argument.torch)

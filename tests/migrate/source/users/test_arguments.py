@@ -171,3 +171,15 @@ def test_classes_of_torch_and_of_the_model_out_of_one_function(users: Users) -> 
     found = users["activations"]
     found.agrees()
     found.holds("was empty", "return cls()")
+
+
+def test_settings_that_a_class_changes_are_those_that_it_was_given(users: Users) -> None:
+    """They were as they had become, and changed twice; of what is no dictionary a half was written."""
+    for name in ("by_keys", "by_dotted"):
+        found = users[name]
+        found.agrees()
+        found.holds(
+            "ByKeys({'width': 4, 'patches': {'size': 3}, 'scale': 3.0})", "config['inner'] = config['width'] + 1"
+        )
+        found.holds("ops.linspace(0, 1, config['patches']['size'])")
+        found.lacks("self.steps = self.steps")

@@ -40,3 +40,26 @@ def test_what_stands_above_the_imports_is_kept(users: Users) -> None:
     """Who wrote a file, and under which licence."""
     assert "# Somebody wrote this, and anybody may use it.\n\nfrom __future__" in users["asked"].source.text
     assert 'Code that did not run, and is read.\n"""\n' in users["asked"].source.text
+
+
+def test_classes_that_were_only_asked_for_raise_when_they_are_made(users: Users) -> None:
+    """They had no methods: one of them computed as its base does, and one derived from typing.Any."""
+    found = users["filled"]
+    found.agrees()
+    found.holds("class Leaky(nn.Cell):", "class Leaky2d(Leaky):\n    pass", "class Doubled(nn.Dense):")
+    made = "def __init__(self, *args, **kwargs):\n        raise NotImplementedError('unrun_torch.py:"
+    assert found.source.text.count(made) == 2, found.source.text
+    found.holds("no Doubled was made, and its methods are not written')")
+    found.holds("weight = getattr(m, first_name(m, 'weight', 'gamma'))", "weight.set_data(initializer(")
+    found.lacks("(Any)")
+
+
+def test_a_class_that_is_asked_for_first_is_read_where_a_branch_makes_it(users: Users) -> None:
+    users["filled_and_bent"].agrees()
+    for name in ("filled", "filled_and_bent"):
+        users[name].holds("ops.tanh(self.fc(x))", "self.last = Bent(4) if bent else nn.Tanh()")
+
+
+def test_a_base_that_mindspore_does_not_have_is_a_problem_where_it_ran(users: Users) -> None:
+    said = [problem.text for problem in users["of_theirs"].source.problems]
+    assert said == ["torch.nn.modules.batchnorm._NormBase has no row in the mapping table"]

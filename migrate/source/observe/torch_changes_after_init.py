@@ -31,8 +31,6 @@ def changes(log: ConstructionLog, module: nn.Module, made: MakingCall) -> tuple[
     placed = [*_placed(log, module, made, given, ())]
     fresh = _anew(made)
     children = [Placed(path, log.made(child), not _has(fresh, _text(path))) for path, child in placed]
-    if fresh is None:
-        return None, Changes(tuple(children))
     outside = {_text(path) for path, _ in placed}
     elsewhere = {name for name, part in module.named_modules(remove_duplicate=False) if id(part) in given}
     compared = _Comparison(module, fresh, {*outside, *elsewhere})
@@ -40,7 +38,7 @@ def changes(log: ConstructionLog, module: nn.Module, made: MakingCall) -> tuple[
     instead: Made | None = None
     numbers: list[SetNumber] = []
     layers: dict[str, dict[str, tuple[Any, Any]]] = {}
-    for path, key, value, before, of_torch in compared.numbers(log):
+    for path, key, value, before, of_torch in compared.numbers(log, made):
         if of_torch:
             layers.setdefault(path, {})[key] = (value, before)
         elif unknown := next(unknowns(made_value := log.made(value)), None):
@@ -99,8 +97,9 @@ HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_p
 class _Comparison:
     """A module compared with one that the same call made again, without the children at the paths `outside`."""
 
-    def __init__(self, module: nn.Module, fresh: nn.Module, outside: set[str]) -> None:
-        self.module, self.fresh, self.outside = module, fresh, outside
+    def __init__(self, module: nn.Module, fresh: nn.Module | None, outside: set[str]) -> None:
+        self.module, self.fresh, self.outside = module, fresh or module, outside
+        self.anew = fresh is not None  # otherwise only what is noted of the attributes is compared
 
     def inside(self, path: str) -> bool:
         """Whether the part at a path was made by the call itself."""
@@ -148,22 +147,23 @@ class _Comparison:
             for name, _ in sorted(_own_methods(other) - _own_methods(part)):
                 yield f"{path or 'the model'} got another {name} after it was made: write a class with that"
 
-    def numbers(self, log: ConstructionLog) -> Iterator[tuple[str, str, Any, Any, bool]]:
+    def numbers(self, log: ConstructionLog, made: MakingCall) -> Iterator[tuple[str, str, Any, Any, bool]]:
         """What was set: path, attribute, its value, the call's value, whether it is a class of torch."""
         modules = dict(self.module.named_modules(remove_duplicate=False))
-        read = _source(self.module)
+        read, then = _source(self.module), log.then.get((id(self.module), made.ended), {})
         for path, part in self.fresh.named_modules(remove_duplicate=False):
             other = modules.get(path)
             if other is None or not _of_one_class(other, part) or not self.inside(path):
                 continue
             values = log.numbers.get(id(other), {})
             of_torch = is_torch(type(part))
-            for key, value in attributes_of(part).items():
+            first = attributes_of(part) if self.anew else then.get(path, values)
+            for key, value in first.items():
                 if key in values and _is_other(log, values[key], value, numbers=of_torch):
                     yield path, key, values[key], value, of_torch
             for key in values if not of_torch else ():
                 # an attribute that the class does not set; others' notes on a model are no part of it
-                added = key not in vars(part) and not callable(getattr(type(part), key, None))
+                added = key not in first and not callable(getattr(type(part), key, None))
                 if added and (is_number(values[key]) or re.search(rf"\b{key}\b", read)):
                     yield path, key, values[key], None, False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import copy
 import dataclasses
 import functools
 import inspect
@@ -44,12 +45,14 @@ from .torch_values import (
     Names,
     WithoutValues,
     array_of,
+    attributes_of,
     as_imported,
     by_attribute,
     configurations,
     fields_of,
     is_apply_of_function,
     is_array,
+    is_plain,
     is_setting,
     is_torch,
     noted,
@@ -117,6 +120,8 @@ class ConstructionLog:
         self.orders: dict[str, list[str]] = {}  # classes of modules that were made -> these and their bases
         self.handed: dict[int, int] = {}  # modules that functions built -> the count when the last of these ended
         self.numbers: dict[int, dict[str, Any]] = {}  # modules of the model -> their numbers before it ran
+        # modules, and the count when they were made -> the attributes of their parts then, by path
+        self.then: dict[tuple[int, int], dict[str, dict[str, Any]]] = {}
         self.states: dict[int, tuple[Any, dict[str, Any]]] = {}  # objects of settings -> these, when first passed on
         self.fresh: dict[int, dict[str, Any]] = {}  # the same -> these, when they were made
         # objects that classes made -> the objects of settings among their arguments -> what those held at that time
@@ -209,6 +214,7 @@ class ConstructionLog:
                 self.begun.setdefault(id(found), began)
                 self.ended.setdefault(id(found), next(self.count))
                 if isinstance(found, torch.nn.Module):
+                    self._note_attributes(found, self.ended[id(found)])
                     self.orders.setdefault(self.names.name(type(found)), self._bases(found))
                 if self.running and isinstance(function, type):
                     self._note_record(function, found)
@@ -217,6 +223,7 @@ class ConstructionLog:
             elif isinstance(found, torch.nn.Module):  # the last function to return it, and so the outermost
                 self.built[id(found)] = (found, function, args, kwargs)
                 self.handed[id(found)] = next(self.count)
+                self._note_attributes(found, self.handed[id(found)])
             return found
 
         return made
@@ -326,6 +333,11 @@ class ConstructionLog:
             self.states[id(value)] = (value, as_imported(dict(held)))
             for item in held.values():
                 self._note_settings(item)
+
+    def _note_attributes(self, module: nn.Module, count: int) -> None:
+        """Note what the parts of a module hold when it has been made."""
+        if not self.running:
+            self.then[id(module), count] = {path: attributes_of(part) for path, part in module.named_modules()}
 
     def _held(self, values: Iterable[Any]) -> dict[int, dict[str, Any]]:
         """What objects of settings hold now, by their ids, also those inside of others."""
@@ -443,8 +455,9 @@ def as_given(value: Any) -> Any:
         return value.clone() if isinstance(value, torch.Tensor) else value.copy()
     if type(value) in (list, tuple):
         return type(value)(map(as_given, value))
-    by_key = type(value) is dict or by_attribute(value)
-    return {key: as_given(item) for key, item in value.items()} if by_key else value
+    if by_attribute(value) and is_plain(value):
+        return copy.deepcopy(value)
+    return {key: as_given(item) for key, item in value.items()} if type(value) is dict else value
 
 
 def is_table(value: Any) -> bool:

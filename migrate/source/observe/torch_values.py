@@ -239,7 +239,7 @@ def is_number(value: Any) -> bool:
 
 def is_plain(value: Any) -> bool:
     """Whether it is a number, a string or None, or consists of these."""
-    if isinstance(value, dict):
+    if isinstance(value, dict) or by_attribute(value):
         return all(is_plain(item) for pair in value.items() for item in pair)
     return isinstance(value, PLAIN) or (type(value) in (list, tuple) and all(map(is_plain, value)))
 

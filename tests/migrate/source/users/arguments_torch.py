@@ -593,7 +593,7 @@ class ByKeys(nn.Module):
 
     def forward(self, x):
         self.steps = self.steps.to(x.device)
-        return self.out(self.fc(x)) * self.scale + self.steps
+        return self.out(self.fc(x)) * self.scale + self.steps * x.shape[1:].numel()
 
 
 def by_keys():

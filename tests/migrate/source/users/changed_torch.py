@@ -344,3 +344,25 @@ def by_options():
     options = Options({"width": 4})
     options.sizes.append(3)
     return ByOptions(options), (torch.randn(2, 4),)
+
+
+class Once(Hooked):
+    """Cannot be made a second time."""
+
+    made = []
+
+    def __init__(self, config):
+        super().__init__()
+        self.made.append(config.share)
+        assert len(self.made) < 2, "one is enough"
+        self.share = config.share
+
+    def forward(self, x):
+        return super().forward(x) * self.share
+
+
+def hooked_once():
+    Once.made.clear()
+    net = Once(argparse.Namespace(share=0.5))
+    net.probe, net.share = partial(cut, share=0.1), 0.25
+    return net, (torch.randn(2, 4),)

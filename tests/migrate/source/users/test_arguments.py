@@ -182,4 +182,5 @@ def test_settings_that_a_class_changes_are_those_that_it_was_given(users: Users)
             "ByKeys({'width': 4, 'patches': {'size': 3}, 'scale': 3.0})", "config['inner'] = config['width'] + 1"
         )
         found.holds("ops.linspace(0, 1, config['patches']['size'])")
+        found.holds("self.steps * prod(x.shape[1:])")
         found.lacks("self.steps = self.steps")

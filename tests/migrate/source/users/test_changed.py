@@ -122,3 +122,9 @@ def test_an_object_that_hands_itself_on_while_it_is_made(users: Users) -> None:
     found.agrees()
     found.holds("options = Options({'width': 4})", "options.sizes = [4, 3]")
     found.lacks("options.held = {}")
+
+
+def test_what_is_set_is_known_of_a_model_that_cannot_be_made_again(users: Users) -> None:
+    """Nothing was compared then, so that all of it was lost."""
+    found = users["hooked_once"]
+    found.holds("net.probe = partial(cut, share=0.1)", "net.share = 0.25")

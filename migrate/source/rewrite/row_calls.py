@@ -12,7 +12,7 @@ from ....mappings import table
 from ....mappings.rows import Argument, Name, Row
 from ....mappings.verbs import VERBS, ValueType, as_tuple
 from ...library_names import TABLES, is_constant
-from ...source_files import literal
+from ...source_files import alternatives, literal
 from ..observe.observations import (
     NONE,
     DictKind,
@@ -229,7 +229,8 @@ def _crossed(
             return _constant(row, argument, item.constants[0], given, name, every)
         raise Unwritable(f"{row.torch}: {argument.torch} is computed, and crosses by its value")
     if symbolic is not None:
-        nodes = symbolic(item.node, frozenset(map(_type, item.kinds)))
+        others = [one.value for one in alternatives(item.node) if isinstance(one, ast.Constant)]  # may not have run
+        nodes = symbolic(item.node, frozenset(map(_type, [*item.kinds, *map(of_constant, others)])))
         if nodes is None:
             raise Unwritable(f"{row.torch}: {argument.torch} is {', '.join(map(str, item.kinds))} here")
         return dict(zip(argument.to, nodes, strict=True))
@@ -248,14 +249,8 @@ def _type(kind: Kind) -> ValueType:
             return ValueType.INT
         case PlainKind("float"):
             return ValueType.FLOAT
-        case SequenceKind("tuple", (PlainKind("int"), *_)):
-            return ValueType.INT_TUPLE
-        case SequenceKind("tuple"):
-            return ValueType.TUPLE
-        case SequenceKind("list", (PlainKind("int"), *_)):
-            return ValueType.INT_LIST
-        case SequenceKind("list"):
-            return ValueType.LIST
+        case SequenceKind("tuple" | "list" as what, inside):
+            return ValueType[f"{'INT_' if inside[:1] == (PlainKind('int'),) else ''}{what.upper()}"]
         case SizeKind(1):
             return ValueType.SIZE_OF_ONE
         case SizeKind():

@@ -602,3 +602,18 @@ def by_keys():
 
 def by_dotted():
     return ByKeys(Dotted(width=4, patches=Dotted(size=3), scale=3.0)), (torch.randn(2, 4),)
+
+
+class DroppedBetween(nn.Module):
+    """Drops out between layers alone."""
+
+    def __init__(self, layers, dropout=0.25):
+        super().__init__()
+        self.rnn = nn.GRU(3, 4, layers, dropout=dropout if layers > 1 else 0, batch_first=True)
+
+    def forward(self, x):
+        return self.rnn(x)[0]
+
+
+def dropped_between():
+    return DroppedBetween(layers=2, dropout=0.0), (torch.randn(2, 5, 3),)

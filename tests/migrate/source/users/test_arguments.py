@@ -184,3 +184,10 @@ def test_settings_that_a_class_changes_are_those_that_it_was_given(users: Users)
         found.holds("ops.linspace(0, 1, config['patches']['size'])")
         found.holds("self.steps * prod(x.shape[1:])")
         found.lacks("self.steps = self.steps")
+
+
+def test_a_number_that_another_argument_would_choose_crosses_as_well(users: Users) -> None:
+    """`DroppedBetween(layers=1)` raised: MindSpore's takes no whole number there."""
+    found = users["dropped_between"]
+    found.agrees()
+    found.holds("dropout=float(dropout if layers > 1 else 0)")

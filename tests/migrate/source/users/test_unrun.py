@@ -44,7 +44,7 @@ def test_what_stands_above_the_imports_is_kept(users: Users) -> None:
 
 def test_classes_that_were_only_asked_for_raise_when_they_are_made(users: Users) -> None:
     """They had no methods: one of them computed as its base does, and one derived from typing.Any."""
-    found = users["filled"]
+    found = users["filled_by_class"]
     found.agrees()
     found.holds("class Leaky(nn.Cell):", "class Leaky2d(Leaky):\n    pass", "class Doubled(nn.Dense):")
     made = "def __init__(self, *args, **kwargs):\n        raise NotImplementedError('unrun_torch.py:"
@@ -55,8 +55,8 @@ def test_classes_that_were_only_asked_for_raise_when_they_are_made(users: Users)
 
 
 def test_a_class_that_is_asked_for_first_is_read_where_a_branch_makes_it(users: Users) -> None:
-    users["filled_and_bent"].agrees()
-    for name in ("filled", "filled_and_bent"):
+    users["filled_by_class_and_bent"].agrees()
+    for name in ("filled_by_class", "filled_by_class_and_bent"):
         users[name].holds("ops.tanh(self.fc(x))", "self.last = Bent(4) if bent else nn.Tanh()")
 
 

@@ -146,11 +146,11 @@ class Filled(nn.Module):
         return self.last(self.norm(self.fc(x)))
 
 
-def filled():
+def filled_by_class():
     return Filled(), (torch.randn(3, 4),)
 
 
-def filled_and_bent():
+def filled_by_class_and_bent():
     return Filled(bent=True), (torch.randn(3, 4),)
 
 

@@ -384,7 +384,8 @@ def readable(name: str, program: Program) -> bool:
     if program.class_of(name) is not None:
         before = any(order[0] == name for order in program.facts.orders)
         known = _noted_bases(name, program)
-        if known and not before and program.definitions.pop(name, None):  # until now it was only named
+        if known and not before and name in program.definitions:  # until now it was only named
+            del program.definitions[name]
             program.not_written.get(file, {}).pop(last, None)
         if known and module not in program.modules:  # nothing of that file ran
             program.modules[module] = file

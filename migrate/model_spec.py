@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import copy
 import difflib
 import importlib
 import importlib.machinery
@@ -287,7 +288,8 @@ def called(spec: Spec, found: Callable[..., Any] | None = None) -> Any:
     """The function's result; it is imported unless given as `found`. Raises BadInput."""
     made = found or function(spec)
     with _command_line(spec):
-        return made(*spec.args, **spec.kwargs)
+        args, kwargs = copy.deepcopy((spec.args, dict(spec.kwargs)))  # a class may change a list that it is given
+        return made(*args, **kwargs)
 
 
 def function(spec: Spec, notes: list[str] | None = None) -> Callable[..., Any]:
@@ -340,6 +342,7 @@ def _run_file(loader: Any, module: ModuleType, spec: Spec, notes: list[str]) -> 
         if isinstance(error, (BadInput, SyntaxError)) or line is None:
             raise
         why = str(error) if isinstance(error, Stop) else f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        why += "" if isinstance(error, Stop) else place_of(error)
         if callable(getattr(module, spec.name, None)):
             notes.append(f"{spec.place} was run only up to line {line}, after the definition of {spec.name}: {why}")
             return

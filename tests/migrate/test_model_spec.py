@@ -205,6 +205,19 @@ def test_what_fails_before_the_function_is_left_out_and_noted(tmp_path: Path) ->
     assert found.width == 2 and ":2 was left out" in notes[0] and len(notes) == 1
 
 
+def test_what_was_left_out_is_said_with_the_place_where_it_failed(tmp_path: Path) -> None:
+    (tmp_path / "beside_it.py").write_text("\n\nfirst = unknown")
+    notes: list[str] = []
+    function(parse(write(tmp_path, "import beside_it\ndef build(): return 1")), notes)
+    assert notes[0].endswith("NameError: name 'unknown' is not defined (beside_it.py, line 3)")
+
+
+def test_a_call_gets_its_arguments_as_they_were_typed(tmp_path: Path) -> None:
+    """A model is made more than once, and a class may change a list that it is given."""
+    spec = parse(f"{write(tmp_path, 'def build(widths): widths.insert(0, 3); return widths')}([4])")
+    assert [called(spec), called(spec)] == [[3, 4], [3, 4]]
+
+
 def test_a_function_that_needs_what_failed_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r":1: FileNotFoundError.*build is not defined: move training .*__main__"):
         function(parse(write(tmp_path, "data = open('no such data')\nbuild = data.read")), [])

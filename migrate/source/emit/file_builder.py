@@ -31,11 +31,11 @@ from ..observe.observations import (
 from ..rewrite import control_flow, dataclasses_and_configs, signatures
 from ..rewrite.context import Context, Problem, Program
 from ..rewrite.library_lookups import ChosenEntries, keep_torchs_defaults
-from ..rewrite.replaced_methods import as_construct, handed_methods, lacks_forward, without_forward
+from ..rewrite.replaced_methods import as_construct, handed_methods
 from ..rewrite.rewriter import as_told, list_method, popped_names, rewrite_function, unseen_function, unseen_method
 from ..rewrite.signatures import SignatureRewriter, names_in
 from ..variations import Variation, variations
-from .idle_layers import freeze_idle_layers
+from .idle_layers import completed, freeze_idle_layers
 from .model_function import ModelFunction
 from .names_and_imports import Imports, report_undefined, said_at_top, undefined
 from .unused_code import defines, fill_empty_blocks, lost_arguments, tidy
@@ -311,7 +311,7 @@ class FileBuilder(Program):
             return
         named = [(base, self._base_name(qualified, file, base)) for base in node.bases]
         own = [(base, name) for base, name in named if is_needed_base(name, self)]
-        bases = [self._base(file, base, name) for base, name in own or named]
+        bases = [self._base(file, base, name, qualified) for base, name in own or named]
         body: list[ast.stmt] = []
         ran = {function.line: function for function in self.owners[qualified]}
         adds, handed = False, {*handed_methods(node), *([] if ran else ["__init__"])}
@@ -333,8 +333,7 @@ class FileBuilder(Program):
             elif not is_dropped(statement):
                 renamed = as_construct(self._attribute(file, statement), self.derives(qualified, MODULE))
                 body += self._noted(file, statement, [renamed])
-        if lacks_forward(qualified, body, self):
-            body.append(without_forward())
+        body += completed(qualified, node, body, self)
         del self.definitions[qualified]
         if qualified in self.other_bases:
             old, new = map(self.name, self.other_bases[qualified])
@@ -408,12 +407,12 @@ class FileBuilder(Program):
         bases = () if name in self.translated else self.facts.bases(qualified)[1:]
         return next((one for one in bases if one in self.translated and short(one) == short(name)), name)
 
-    def _base(self, file: str, node: ast.expr, name: str) -> ast.expr:
+    def _base(self, file: str, node: ast.expr, name: str, of: str) -> ast.expr:
         self.define(name)
         if isinstance(node, ast.Attribute) and name in self.translated:
             return ast.Name(self.called(name), ast.Load())
         self._named(file, node)
-        return SignatureRewriter(self, file).hint(node)
+        return SignatureRewriter(self, file).base(node, of)
 
     def _needed(self, file: str, node: ast.FunctionDef) -> None:
         """Define everything that a function calls or names, also in its defaults."""

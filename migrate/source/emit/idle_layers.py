@@ -1,4 +1,5 @@
-"""Layers that a class makes and never runs are frozen, as they do not train in torch.
+"""Layers that a class makes and never runs are frozen, as they do not train in torch; what a class raises that was
+never made, or has no construct.
 
 torch's optimizer skips parameters without a gradient; MindSpore's gets zeros for them, and decays them. A layer is
 frozen only where no method of the class runs it, or where methods run it only under other settings, as in
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from ...library_names import CONTAINERS
@@ -27,6 +29,7 @@ from ..observe.observations import (
     kinds_of,
 )
 from ..rewrite.context import Program
+from ..rewrite.replaced_methods import CONSTRUCT, FORWARD, defines, derives_from_layer
 
 MODULE, PARAMETER = "torch.nn.Module", "torch.nn.Parameter"
 REASON = "torch's optimizer skips layers that never run, MindSpore's would decay them"
@@ -328,3 +331,46 @@ def _derived(tree: ast.AST, name: str) -> Iterator[ast.ClassDef]:
         if isinstance(node, ast.ClassDef) and any(ast.unparse(base) == name for base in node.bases):
             yield node
             yield from _derived(tree, node.name)
+
+
+CLASS_WITHOUT = """
+def construct(self, *args, **kwargs):
+    raise NotImplementedError('no method was put in the place of construct')
+"""
+
+
+NEVER_MADE = """
+def __init__(self, *args, **kwargs):
+    raise NotImplementedError('{place}: when this was written, no {name} was made, and its methods are not written')
+"""
+
+
+def lacks_forward(qualified: str, body: list[ast.stmt], program: Program) -> bool:
+    """Whether a class with this body assigns to a construct that neither it nor a base defines."""
+    puts = any(
+        isinstance(node, ast.Attribute) and node.attr == CONSTRUCT and isinstance(node.ctx, ast.Store)
+        for statement in body
+        for node in ast.walk(statement)
+    )
+    bases = program.facts.bases(qualified)
+    return puts and not any(defines(name, FORWARD, program) for name in bases) and not derives_from_layer(bases)
+
+
+def completed(qualified: str, node: ast.ClassDef, body: list[ast.stmt], program: Program) -> list[ast.stmt]:
+    """What the class `node` needs besides this body: a construct, since a Cell is not run without one; an `__init__`
+    that raises, where the class was never made, as one that is only named in an `isinstance`, and loses methods."""
+    if lacks_forward(qualified, body, program):
+        return ast.parse(CLASS_WITHOUT).body
+    has, had = ({one.name for one in inside if isinstance(one, ast.FunctionDef)} for inside in (body, node.body))
+    known = qualified in program.facts.called or any(qualified in order for order in program.facts.orders)
+    if known or has or not had or not ("__init__" in had or _of_modules(qualified, program)):
+        return []
+    file, _ = program.class_of(qualified) or ("", None)
+    return ast.parse(NEVER_MADE.format(name=node.name, place=f"{Path(file).name}:{node.lineno}")).body
+
+
+def _of_modules(name: str, program: Program) -> bool:
+    """Whether a class is one of modules by its bases' names."""
+    file, cls = program.class_of(name) or ("", None)
+    bases = [] if cls is None else map(program.names(file).name, cls.bases)
+    return name.startswith("torch.nn.") or any(_of_modules(base, program) for base in bases if base != name)

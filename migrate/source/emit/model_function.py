@@ -106,6 +106,7 @@ class ModelFunction:
                 call = statement.value
         owner = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
         head, more = f"def {name}() -> {owner if owner in classes else 'nn.Cell'}:", False
+        given_anew: list[ast.stmt] = []
         if isinstance(root, ast.Call) and owner in classes:
             inits = [n for n in classes[owner].body if isinstance(n, ast.FunctionDef) and n.name == "__init__"]
             given = {word.arg for word in root.keywords}
@@ -113,17 +114,20 @@ class ModelFunction:
             more = bool(set(free) - given) and None not in given
         if more and isinstance(root, ast.Call):
             inside = {n.id for line in self.shared.before for n in ast.walk(line) if isinstance(n, ast.Name)}
-            takes = []  # those that the model was made with may be given otherwise, too
+            takes: list[str] = []  # those that the model was made with may be given otherwise, too
             inside |= self._computed(name)
             for word in root.keywords:
                 if word.arg is not None and literal(word.value)[0] and word.arg not in inside:
-                    takes.append(f"{word.arg}={ast.unparse(word.value)}")
+                    anew = isinstance(word.value, (ast.List, ast.Dict))  # which the class may change
+                    takes.append(f"{word.arg}={None if anew else ast.unparse(word.value)}")
+                    if anew:
+                        given_anew += ast.parse(f"if {word.arg} is None:\n {word.arg} = {ast.unparse(word.value)}").body
                     word.value = ast.Name(word.arg, ast.Load())
             head = head.replace("()", f"({', '.join([*takes, '**kwargs: Any'])})", 1)
             root.keywords.append(ast.keyword(None, ast.Name("kwargs", ast.Load())))
         maker = ast.parse(f"{head}\n    pass").body[0]
         assert isinstance(maker, ast.FunctionDef)
-        body = [*self.shared.before]
+        body = [*given_anew, *self.shared.before]
         if self.renamed:
             if not isinstance(root, ast.Name):
                 body.append(ast.Assign([ast.Name("net", ast.Store())], root))

@@ -381,10 +381,10 @@ def _is_dead(statement: ast.stmt, read: set[str]) -> bool:
         )
     else:
         return False
-    if not isinstance(target, ast.Name):
-        return False
-    itself = isinstance(value, ast.Name) and value.id == target.id  # x = x.to(device)
-    return itself or (target.id not in read and is_pure(value))
+    of_self = isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name)
+    if (of_self or isinstance(target, ast.Name)) and ast.unparse(target) == ast.unparse(value):
+        return True  # x = x.to(device), self.x = self.x.to(device)
+    return isinstance(target, ast.Name) and target.id not in read and is_pure(value)
 
 
 def _removable(calls: Calls) -> set[tuple[str, str]]:

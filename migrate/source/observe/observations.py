@@ -221,7 +221,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class SetNumber:
-    """The value that an attribute of a user's class was set to."""
+    """The value that an attribute of a user's class was set to, after an object was made."""
 
     path: tuple[Step, ...]
     name: str

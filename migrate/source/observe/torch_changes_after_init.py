@@ -9,8 +9,10 @@ from __future__ import annotations
 import copy
 import inspect
 import math
+import re
 import types
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -18,8 +20,8 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from .observations import Changes, DrawnBy, Made, ModuleParameter, Placed, SetNumber, Step
-from .torch_construction import ConstructionLog, Drawn, MakingCall
-from .torch_values import is_torch, numbers_of, plain_class
+from .torch_construction import ConstructionLog, Drawn, MakingCall, unknowns
+from .torch_values import attributes_of, is_number, is_plain, is_torch, plain_class
 
 
 def changes(log: ConstructionLog, module: nn.Module, made: MakingCall) -> tuple[Made | None, Changes]:
@@ -29,8 +31,6 @@ def changes(log: ConstructionLog, module: nn.Module, made: MakingCall) -> tuple[
     placed = [*_placed(log, module, made, given, ())]
     fresh = _anew(made)
     children = [Placed(path, log.made(child), not _has(fresh, _text(path))) for path, child in placed]
-    if fresh is None:
-        return None, Changes(tuple(children))
     outside = {_text(path) for path, _ in placed}
     elsewhere = {name for name, part in module.named_modules(remove_duplicate=False) if id(part) in given}
     compared = _Comparison(module, fresh, {*outside, *elsewhere})
@@ -38,11 +38,14 @@ def changes(log: ConstructionLog, module: nn.Module, made: MakingCall) -> tuple[
     instead: Made | None = None
     numbers: list[SetNumber] = []
     layers: dict[str, dict[str, tuple[Any, Any]]] = {}
-    for path, key, value, before, of_torch in compared.numbers(log):
+    for path, key, value, before, of_torch in compared.numbers(log, made):
         if of_torch:
             layers.setdefault(path, {})[key] = (value, before)
+        elif unknown := next(unknowns(made_value := log.made(value)), None):
+            where = f"{path}.{key}".lstrip(".")
+            missed.append(f"{where} was set to this {unknown.what} after the model was made: {unknown.instead}")
         else:
-            numbers.append(SetNumber(_steps(module, path), key, log.made(value)))
+            numbers.append(SetNumber(_steps(module, path), key, made_value))
     for path, settings in layers.items():
         anew = _made_with(log, module.get_submodule(path), {key: value for key, (value, _) in settings.items()})
         if anew is not None and not path:
@@ -94,8 +97,9 @@ HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_p
 class _Comparison:
     """A module compared with one that the same call made again, without the children at the paths `outside`."""
 
-    def __init__(self, module: nn.Module, fresh: nn.Module, outside: set[str]) -> None:
-        self.module, self.fresh, self.outside = module, fresh, outside
+    def __init__(self, module: nn.Module, fresh: nn.Module | None, outside: set[str]) -> None:
+        self.module, self.fresh, self.outside = module, fresh or module, outside
+        self.anew = fresh is not None  # otherwise only what is noted of the attributes is compared
 
     def inside(self, path: str) -> bool:
         """Whether the part at a path was made by the call itself."""
@@ -143,19 +147,24 @@ class _Comparison:
             for name, _ in sorted(_own_methods(other) - _own_methods(part)):
                 yield f"{path or 'the model'} got another {name} after it was made: write a class with that"
 
-    def numbers(self, log: ConstructionLog) -> Iterator[tuple[str, str, Any, Any, bool]]:
-        """Numbers that were set: path, attribute, its value, the call's value, whether it is a class of torch."""
+    def numbers(self, log: ConstructionLog, made: MakingCall) -> Iterator[tuple[str, str, Any, Any, bool]]:
+        """What was set: path, attribute, its value, the call's value, whether it is a class of torch."""
         modules = dict(self.module.named_modules(remove_duplicate=False))
+        read, then = _source(self.module), log.then.get((id(self.module), made.ended), {})
         for path, part in self.fresh.named_modules(remove_duplicate=False):
             other = modules.get(path)
             if other is None or not _of_one_class(other, part) or not self.inside(path):
                 continue
             values = log.numbers.get(id(other), {})
-            for key, value in numbers_of(part).items():
-                if key in values and values[key] != value and not _not_a_number(values[key], value):
-                    yield path, key, values[key], value, is_torch(type(part))
-            for key in values if not is_torch(type(part)) else ():
-                if key not in vars(part):  # an attribute that the class does not set
+            of_torch = is_torch(type(part))
+            first = attributes_of(part) if self.anew else then.get(path, values)
+            for key, value in first.items():
+                if key in values and _is_other(log, values[key], value, numbers=of_torch):
+                    yield path, key, values[key], value, of_torch
+            for key in values if not of_torch else ():
+                # an attribute that the class does not set; others' notes on a model are no part of it
+                added = key not in first and not callable(getattr(type(part), key, None))
+                if added and (is_number(values[key]) or re.search(rf"\b{key}\b", read)):
                     yield path, key, values[key], None, False
 
 
@@ -172,9 +181,25 @@ def _of_one_class(one: nn.Module, other: nn.Module) -> bool:
     return plain_class(one) is plain_class(other) and computed[0] == computed[1]
 
 
-def _not_a_number(*values: Any) -> bool:
-    """Whether all are NaN, since a NaN does not equal itself."""
-    return all(isinstance(value, float) and math.isnan(value) for value in values)
+def _is_other(log: ConstructionLog, now: Any, before: Any, *, numbers: bool) -> bool:
+    """Whether an attribute has another value; of what is neither plain nor a function only whether there was none.
+
+    numbers: whether only numbers count, as in a layer of torch.
+    """
+    if not all(map(is_number if numbers else is_plain, (now, before))):
+        both = callable(now) and callable(before)
+        return not numbers and (before is None or (both and log.names.name(now) != log.names.name(before)))
+    return bool(now != before) and not all(isinstance(one, float) and math.isnan(one) for one in (now, before))
+
+
+def _source(module: nn.Module) -> str:
+    """The text of the user's classes in a model."""
+    classes = {base for part in module.modules() for base in type(part).__mro__ if not is_torch(base)}
+    found = []
+    for cls in classes - {object}:
+        with suppress(OSError, TypeError):  # a class of no file
+            found.append(inspect.getsource(cls))
+    return "\n".join(found)
 
 
 def _anew(made: MakingCall) -> nn.Module | None:

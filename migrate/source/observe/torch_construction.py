@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import copy
 import dataclasses
 import functools
 import inspect
@@ -39,16 +40,19 @@ from .observations import (
     to_json,
 )
 from .torch_values import (
-    DICTIONARIES,
     NUMBERS,
     PLAIN,
     Names,
     WithoutValues,
     array_of,
+    as_imported,
+    attributes_of,
+    by_attribute,
     configurations,
     fields_of,
     is_apply_of_function,
     is_array,
+    is_plain,
     is_setting,
     is_torch,
     noted,
@@ -116,6 +120,8 @@ class ConstructionLog:
         self.orders: dict[str, list[str]] = {}  # classes of modules that were made -> these and their bases
         self.handed: dict[int, int] = {}  # modules that functions built -> the count when the last of these ended
         self.numbers: dict[int, dict[str, Any]] = {}  # modules of the model -> their numbers before it ran
+        # modules, and the count when they were made -> the attributes of their parts then, by path
+        self.then: dict[tuple[int, int], dict[str, dict[str, Any]]] = {}
         self.states: dict[int, tuple[Any, dict[str, Any]]] = {}  # objects of settings -> these, when first passed on
         self.fresh: dict[int, dict[str, Any]] = {}  # the same -> these, when they were made
         # objects that classes made -> the objects of settings among their arguments -> what those held at that time
@@ -201,11 +207,14 @@ class ConstructionLog:
             if is_apply(function):
                 return found
             if not builder:
+                if id(found) not in self.creations:  # what it held while it was made
+                    self.states.pop(id(found), None)
                 self.creations.setdefault(id(found), (found, function, args, kwargs))
                 self.given.setdefault(id(found), held)
                 self.begun.setdefault(id(found), began)
                 self.ended.setdefault(id(found), next(self.count))
                 if isinstance(found, torch.nn.Module):
+                    self._note_attributes(found, self.ended[id(found)])
                     self.orders.setdefault(self.names.name(type(found)), self._bases(found))
                 if self.running and isinstance(function, type):
                     self._note_record(function, found)
@@ -214,6 +223,7 @@ class ConstructionLog:
             elif isinstance(found, torch.nn.Module):  # the last function to return it, and so the outermost
                 self.built[id(found)] = (found, function, args, kwargs)
                 self.handed[id(found)] = next(self.count)
+                self._note_attributes(found, self.handed[id(found)])
             return found
 
         return made
@@ -228,7 +238,7 @@ class ConstructionLog:
             return value
         if type(value) in (list, tuple) or type(value).__module__.startswith("omegaconf.list"):
             return Items("tuple" if isinstance(value, tuple) else "list", tuple(map(self.made, value)))
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) or by_attribute(value):
             return Pairs(tuple((self.made(key), self.made(item)) for key, item in value.items()))
         if isinstance(value, functools.partial):
             made = self.call_of("functools.partial", (value.func, *value.args), value.keywords)
@@ -294,7 +304,7 @@ class ConstructionLog:
                 if not _unknown(made):
                     instead, changed = self._changed(value, creation)
                     return replace(instead or made, id=id(value), changes=None if changed == Changes() else changed)
-                given |= {one.what: one for one in _unknowns(made)}
+                given |= {one.what: one for one in unknowns(made)}
         fields = fields_of(value)
         if fields is not None:  # made while its file was imported
             return replace(self.call_of(self.names.name(type(value)), (), fields), id=id(value))
@@ -323,6 +333,11 @@ class ConstructionLog:
             self.states[id(value)] = (value, as_imported(dict(held)))
             for item in held.values():
                 self._note_settings(item)
+
+    def _note_attributes(self, module: nn.Module, count: int) -> None:
+        """Note what the parts of a module hold when it has been made."""
+        if not self.running:
+            self.then[id(module), count] = {path: attributes_of(part) for path, part in module.named_modules()}
 
     def _held(self, values: Iterable[Any]) -> dict[int, dict[str, Any]]:
         """What objects of settings hold now, by their ids, also those inside of others."""
@@ -440,21 +455,14 @@ def as_given(value: Any) -> Any:
         return value.clone() if isinstance(value, torch.Tensor) else value.copy()
     if type(value) in (list, tuple):
         return type(value)(map(as_given, value))
+    if by_attribute(value) and is_plain(value):
+        return copy.deepcopy(value)
     return {key: as_given(item) for key, item in value.items()} if type(value) is dict else value
 
 
 def is_table(value: Any) -> bool:
     """Whether it is a dictionary that is not empty and whose keys are strings."""
     return isinstance(value, dict) and bool(value) and all(isinstance(key, str) for key in value)
-
-
-def as_imported(value: Any, deep: int = 5) -> Any:
-    """Copies of lists, tuples and dictionaries, `deep` levels deep."""
-    if not deep or type(value) not in (list, tuple, *DICTIONARIES):
-        return value
-    if isinstance(value, dict):
-        return {key: as_imported(item, deep - 1) for key, item in value.items()}
-    return type(value)(as_imported(item, deep - 1) for item in value)
 
 
 def _with_configurations(value: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -509,12 +517,12 @@ def _unknown(made: Any) -> bool:
     return isinstance(made, Unknown) or any(map(_unknown, parts(made)))
 
 
-def _unknowns(made: Any) -> Iterator[Unknown]:
+def unknowns(made: Any) -> Iterator[Unknown]:
     """The unknown parts of a construction."""
     if isinstance(made, Unknown):
         yield made
     for part in parts(made):
-        yield from _unknowns(part)
+        yield from unknowns(part)
 
 
 def taken_out(log: ConstructionLog, model: nn.Module) -> bool:

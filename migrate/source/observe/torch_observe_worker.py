@@ -38,10 +38,10 @@ from . import torch_collected_outputs as collected_outputs
 from .instrument import definition, install, instrumented, qualified
 from .observations import parsed, to_json
 from .torch_changes_after_init import changes
-from .torch_construction import ConstructionLog, as_imported, is_table, taken_out
+from .torch_construction import ConstructionLog, is_table, taken_out
 from .torch_simplified_transformers import for_training, tie_weights
 from .torch_simplified_transformers import install as install_simplified
-from .torch_values import Names, WithoutValues, noted
+from .torch_values import Names, WithoutValues, as_imported, noted
 
 # functions of torch that compute in plain Python what initialisation needs: converted from their source
 WRITTEN_FROM_SOURCE = ("torch.nn.init._calculate_fan_in_and_fan_out", "torch.nn.init.calculate_gain")

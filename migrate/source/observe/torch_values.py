@@ -46,6 +46,7 @@ DICTIONARIES = (dict, OrderedDict, defaultdict)  # without classes that derive f
 NUMBERS = 1024  # most elements of an array that is written into a file
 READ = "read them in the __init__ of a class around it, self.net = Net(torch.from_numpy(np.load(path)))"
 DEEP = 2  # levels of a list that are reported
+KEYED = ("items", "__getitem__", "__len__")  # methods of what holds values by keys
 SIMPLIFIED = simplified_names()
 
 
@@ -130,11 +131,16 @@ def is_apply_of_function(value: Any) -> bool:
 
 
 def by_attribute(value: Any) -> bool:
-    """Whether it is a dictionary whose entries are also its attributes, as in EasyDict and OmegaConf."""
-    if not isinstance(value, Mapping) or type(value) in DICTIONARIES or dataclasses.is_dataclass(value):
+    """Whether it is a dictionary whose entries are also its attributes, as EasyDict, OmegaConf and ml_collections."""
+    if isinstance(value, (torch.nn.Module, type)) or type(value) in DICTIONARIES or dataclasses.is_dataclass(value):
         return False
-    names = [key for key in value if isinstance(key, str) and key.isidentifier() and key not in dir(dict)]
-    return bool(names) and all(getattr(value, name, None) is value[name] for name in names)
+    if not isinstance(value, Mapping) and not all(hasattr(type(value), name) for name in KEYED):
+        return False
+    try:
+        names = [key for key in value if isinstance(key, str) and key.isidentifier() and key not in dir(dict)]
+        return bool(names) and all(getattr(value, name, None) is value[name] for name in names)
+    except Exception:  # a user's object that is only half made
+        return False
 
 
 def settings_of(value: Any, inside: frozenset[int] = frozenset()) -> dict[str, Any] | None:
@@ -145,7 +151,11 @@ def settings_of(value: Any, inside: frozenset[int] = frozenset()) -> dict[str, A
     if callable(value):  # reading the attributes of a partial would keep Python from flattening nested partials
         return None
     held = getattr(value, "__dict__", None)
-    if not isinstance(held, dict) or isinstance(value, (torch.Tensor, types.ModuleType, Mapping)):
+    if (
+        not isinstance(held, dict)
+        or isinstance(value, (torch.Tensor, types.ModuleType, Mapping))
+        or by_attribute(value)
+    ):
         return None
     if is_torch(type(value)) or not all(is_setting(item, inside | {id(value)}) for item in held.values()):
         return None
@@ -203,19 +213,35 @@ def same_setting(one: Any, other: Any) -> bool:
     return one is other or (type(one) is type(other) and isinstance(one, (*PLAIN, list, tuple, dict)) and one == other)
 
 
+def as_imported(value: Any, deep: int = 5) -> Any:
+    """Copies of lists, tuples and dictionaries, `deep` levels deep."""
+    if not deep or type(value) not in (list, tuple, *DICTIONARIES):
+        return value
+    if isinstance(value, dict):
+        return {key: as_imported(item, deep - 1) for key, item in value.items()}
+    return type(value)(as_imported(item, deep - 1) for item in value)
+
+
 def noted(model: torch.nn.Module) -> dict[int, dict[str, Any]]:
-    """The numbers and strings that each module of a new model holds, before it runs."""
-    return {id(part): numbers_of(part) for part in model.modules()}
+    """The attributes of each module of a new model, before it runs."""
+    return {id(part): attributes_of(part) for part in model.modules()}
 
 
-def numbers_of(module: torch.nn.Module) -> dict[str, Any]:
-    """The numbers and strings among a module's attributes, and tuples of them."""
-    found = {}
-    for key, value in vars(module).items():
-        items = value if isinstance(value, tuple) else (value,)
-        if key != "training" and not key.startswith("_") and all(isinstance(item, PLAIN[:4]) for item in items):
-            found[key] = value
-    return found
+def attributes_of(module: torch.nn.Module) -> dict[str, Any]:
+    """A module's own attributes, without those of torch; lists and dictionaries are copied."""
+    return {key: as_imported(value) for key, value in vars(module).items() if key != "training" and key[:1] != "_"}
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a number, a string, or a tuple of these."""
+    return all(isinstance(item, PLAIN[:4]) for item in (value if isinstance(value, tuple) else (value,)))
+
+
+def is_plain(value: Any) -> bool:
+    """Whether it is a number, a string or None, or consists of these."""
+    if isinstance(value, dict) or by_attribute(value):
+        return all(is_plain(item) for pair in value.items() for item in pair)
+    return isinstance(value, PLAIN) or (type(value) in (list, tuple) and all(map(is_plain, value)))
 
 
 def standing(found: Any) -> str:

@@ -447,8 +447,8 @@ def methods_by_syntax(node: ast.AST) -> Iterator[tuple[str, str]]:
             method = f"__{function}__"
         case ast.Call(of):
             method = "__call__"
-        case ast.Subscript(of, _, ast.Load()):
-            method = "__getitem__"
+        case ast.Subscript(of, _, context):
+            method = "__setitem__" if isinstance(context, ast.Store) else "__getitem__"
         case ast.For(iter=of) | ast.comprehension(iter=of):
             method = "__iter__"
         case ast.Compare(_, [ast.In() | ast.NotIn()], [of]):

@@ -173,7 +173,7 @@ def fill(call: ast.Call, context: Context) -> list[ast.stmt] | None:
     if isinstance(tensor, ast.Subscript) and call.func.attr in VALUES:
         return None
     initializer = replacing(ast.Call(call.func, [tensor, *call.args], call.keywords), call)
-    return _initialized(initializer, FILLS[callees[0]], context)
+    return _named_once(_initialized(initializer, FILLS[callees[0]], context), context)
 
 
 @handles("torch.manual_seed", "torch.random.manual_seed", stage=Stage.STATEMENT)

@@ -47,10 +47,6 @@ GIVEN: dict[str, Kind] = {  # what calls give in code that did not run: methods 
     "torch.finfo": ObjectKind("torch.finfo"),
     "torch.iinfo": ObjectKind("torch.iinfo"),
 }
-CLASS_WITHOUT = """
-def construct(self, *args, **kwargs):
-    raise NotImplementedError('no method was put in the place of construct')
-"""
 
 
 @handles(syntax=[ast.Assign, ast.AnnAssign], stage=Stage.IN_PLACE)
@@ -162,17 +158,6 @@ def handed_methods(cls: ast.ClassDef) -> set[str]:
     return {one.attr for one in values if isinstance(one, ast.Attribute) and ast.unparse(one.value) == "self"} & methods
 
 
-def lacks_forward(qualified: str, body: list[ast.stmt], program: Program) -> bool:
-    """Whether a class with this body assigns to a construct that neither it nor a base defines."""
-    puts = any(
-        isinstance(node, ast.Attribute) and node.attr == CONSTRUCT and isinstance(node.ctx, ast.Store)
-        for statement in body
-        for node in ast.walk(statement)
-    )
-    bases = program.facts.bases(qualified)
-    return puts and not any(defines(name, FORWARD, program) for name in bases) and not _is_layer(bases)
-
-
 def as_construct(statement: ast.stmt, of_module: bool) -> ast.stmt:
     """A class's `forward = run`, or `run = forward`, of its methods, with the name that MindSpore has for it.
 
@@ -188,12 +173,7 @@ def as_construct(statement: ast.stmt, of_module: bool) -> ast.stmt:
     return statement
 
 
-def without_forward() -> ast.stmt:
-    """A construct for such a class, since a Cell is not run without one."""
-    return ast.parse(CLASS_WITHOUT).body[0]
-
-
-def _is_layer(bases: list[str]) -> bool:
+def derives_from_layer(bases: list[str]) -> bool:
     return any(name.startswith("torch.nn.") and not name.endswith(".Module") for name in bases)
 
 
@@ -395,8 +375,12 @@ def readable(name: str, program: Program) -> bool:
         return False
     if program.class_of(name) is not None:
         plain = not _noted_bases(name, program) and is_plain(file, last, program)
+        before = any(order[0] == name for order in program.facts.orders)
         known = plain or _noted_bases(name, program)
         program.unread |= {name} if plain else set()
+        if known and not before and name in program.definitions:  # until now it was only named
+            del program.definitions[name]
+            program.not_written.get(file, {}).pop(last, None)
         if known and module not in program.modules:  # nothing of that file ran
             program.modules[module] = file
         if known and name not in program.owners:

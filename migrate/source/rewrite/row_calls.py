@@ -12,7 +12,7 @@ from ....mappings import table
 from ....mappings.rows import Argument, Name, Row
 from ....mappings.verbs import VERBS, ValueType, as_tuple
 from ...library_names import TABLES, is_constant
-from ...source_files import literal
+from ...source_files import alternatives, literal
 from ..observe.observations import (
     NONE,
     DictKind,
@@ -210,12 +210,13 @@ def _crossed(
             if nodes is None:
                 raise
             return dict(zip(argument.to, nodes, strict=True))
-    if item.kinds == [DtypeKind()] and argument.to:  # already a MindSpore name, or a tensor's attribute
-        return dict.fromkeys(argument.to, item.node)
+    text, only = ast.unparse(item.node), [str(one).removeprefix("torch.") for one in argument.only or ()]
+    if item.kinds == [DtypeKind()] and (argument.to or text.removeprefix("mindspore.") in only):
+        return dict.fromkeys(argument.to, item.node)  # already a MindSpore name, or a tensor's attribute
     limited = bool(argument.only or argument.refuse or (argument.values and not argument.to))
     if limited and not _never(item, argument):
         if item.constants is None:
-            raise Unwritable(f"{row.torch}: {argument.torch} may have any value here: {argument.why}")
+            raise Unwritable(f"{row.torch}: {argument.torch} may be another than {' or '.join(only)}: {argument.why}")
         for constant in item.constants:
             _value(row, argument, constant, given)  # raises where it does not cross
         by_value(given, argument.torch)
@@ -228,7 +229,8 @@ def _crossed(
             return _constant(row, argument, item.constants[0], given, name, every)
         raise Unwritable(f"{row.torch}: {argument.torch} is computed, and crosses by its value")
     if symbolic is not None:
-        nodes = symbolic(item.node, frozenset(map(_type, item.kinds)))
+        others = [one.value for one in alternatives(item.node) if isinstance(one, ast.Constant)]  # may not have run
+        nodes = symbolic(item.node, frozenset(map(_type, [*item.kinds, *map(of_constant, others)])))
         if nodes is None:
             raise Unwritable(f"{row.torch}: {argument.torch} is {', '.join(map(str, item.kinds))} here")
         return dict(zip(argument.to, nodes, strict=True))
@@ -247,14 +249,8 @@ def _type(kind: Kind) -> ValueType:
             return ValueType.INT
         case PlainKind("float"):
             return ValueType.FLOAT
-        case SequenceKind("tuple", (PlainKind("int"), *_)):
-            return ValueType.INT_TUPLE
-        case SequenceKind("tuple"):
-            return ValueType.TUPLE
-        case SequenceKind("list", (PlainKind("int"), *_)):
-            return ValueType.INT_LIST
-        case SequenceKind("list"):
-            return ValueType.LIST
+        case SequenceKind("tuple" | "list" as what, inside):
+            return ValueType[f"{'INT_' if inside[:1] == (PlainKind('int'),) else ''}{what.upper()}"]
         case SizeKind(1):
             return ValueType.SIZE_OF_ONE
         case SizeKind():

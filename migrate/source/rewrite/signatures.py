@@ -28,7 +28,7 @@ from ..observe.observations import (
     reached,
     set_kinds,
 )
-from .context import Context, Program, Stage, Unwritable, handles, set_receivers
+from .context import Context, Problem, Program, Stage, Unwritable, handles, set_receivers
 from .initializers import fills
 from .library_lookups import write_reference
 from .row_calls import bind_arguments, is_super, known_argument
@@ -49,6 +49,17 @@ class SignatureRewriter(ast.NodeTransformer):
         found: ast.expr = self.visit(node)
         self.value = before
         return found
+
+    def base(self, node: ast.expr, of: str) -> ast.expr:
+        """A base of the class `of`; a problem for one of torch's without a counterpart, if the model has `of`."""
+        found = self.hint(node)
+        if (name := self.resolve(node)).partition(".")[0] != "torch" or not ast.unparse(found).endswith("Any"):
+            return found
+        if any(of in order for order in self.program.facts.orders):
+            self.program.missing(Problem(self.file, node.lineno, f"{name} has no row in the mapping table"))
+        return (
+            self.program.name("mindspore.nn.Cell") if name.startswith("torch.nn.") else ast.Name("object", ast.Load())
+        )
 
     def signature(self, function: ast.FunctionDef) -> None:
         """Rewrite the hints and defaults of a definition."""

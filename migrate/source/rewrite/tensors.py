@@ -591,3 +591,10 @@ def tree(call: ast.Call, context: Context) -> ast.expr:
     return ast.Call(
         context.name(f"msmigrate.nn.functional.{name}"), [context.visit(one) for one in call.args], keywords
     )
+
+
+@handles("torch.Size.numel")
+def numel_of_size(call: ast.Call, context: Context) -> ast.expr:
+    """`math.prod(x.shape[1:])` for `x.shape[1:].numel()`, of which a tuple has none."""
+    assert isinstance(call.func, ast.Attribute)
+    return ast.Call(context.name("math.prod"), [context.visit(call.func.value)], [])

@@ -179,6 +179,28 @@ def build():
 """
 
 
+GROWING = """
+from torch import nn
+
+
+class Growing(nn.Sequential):
+    def __init__(self, widths, out=2):
+        widths.insert(0, 4)
+        super().__init__(*map(nn.Linear, widths, widths[1:]), nn.Linear(widths[-1], out))
+"""
+
+
+def test_a_list_that_a_class_changes_is_the_one_that_was_typed(tmp_path: Path) -> None:
+    """It was the list that was left, of [4, 3] as [4, 4, 4, 3], and one for all calls of the new function."""
+    file = tmp_path / "growing.py"
+    file.write_text(GROWING)
+    of = f"{file}:Growing(widths=[4, 3])"
+    report = model_spec.ask("source.observe.torch_observe_worker", of, "convert-model", "2x4")
+    text = build_file(Observations(report), "build", "A net.").text
+    assert "def build(widths=None, **kwargs: Any)" in text
+    assert "    if widths is None:\n        widths = [4, 3]\n    return Growing(widths=widths, **kwargs)" in text
+
+
 @pytest.fixture(scope="module")
 def checked(tmp_path_factory: pytest.TempPathFactory) -> str:
     file = tmp_path_factory.mktemp("checked") / "model.py"

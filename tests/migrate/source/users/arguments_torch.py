@@ -602,3 +602,74 @@ class Refined(nn.Module):
 
 def refined():
     return Refined(), (torch.randn(2, 3, 8),)
+
+
+class Keyed:
+    """Keys that are attributes, in an object that is no dictionary."""
+
+    def __init__(self, **given):
+        object.__setattr__(self, "_keyed", given)
+
+    def __getattr__(self, name):
+        if name == "_keyed" or name not in self._keyed:
+            raise AttributeError(name)
+        return self._keyed[name]
+
+    def __setattr__(self, name, value):
+        self._keyed[name] = value
+
+    def __getitem__(self, name):
+        return self._keyed[name]
+
+    def __iter__(self):
+        return iter(self._keyed)
+
+    def __len__(self):
+        return len(self._keyed)
+
+    def items(self):
+        return self._keyed.items()
+
+
+class Dotted(dict):
+    __getattr__, __setattr__ = dict.get, dict.__setitem__
+
+
+class ByKeys(nn.Module):
+    """Changes the settings that it gets."""
+
+    def __init__(self, config):
+        super().__init__()
+        config.scale = config.scale * 2
+        config.inner = config.width + 1
+        self.scale = config.scale
+        self.fc = nn.Linear(config.width, config.inner)
+        self.out = nn.Linear(config.inner, config.patches.size)
+        self.steps = torch.linspace(0, 1, config.patches.size, dtype=torch.float32)
+
+    def forward(self, x):
+        self.steps = self.steps.to(x.device)
+        return self.out(self.fc(x)) * self.scale + self.steps * x.shape[1:].numel()
+
+
+def by_keys():
+    return ByKeys(Keyed(width=4, patches=Keyed(size=3), scale=3.0)), (torch.randn(2, 4),)
+
+
+def by_dotted():
+    return ByKeys(Dotted(width=4, patches=Dotted(size=3), scale=3.0)), (torch.randn(2, 4),)
+
+
+class DroppedBetween(nn.Module):
+    """Drops out between layers alone."""
+
+    def __init__(self, layers, dropout=0.25):
+        super().__init__()
+        self.rnn = nn.GRU(3, 4, layers, dropout=dropout if layers > 1 else 0, batch_first=True)
+
+    def forward(self, x):
+        return self.rnn(x)[0]
+
+
+def dropped_between():
+    return DroppedBetween(layers=2, dropout=0.0), (torch.randn(2, 5, 3),)

@@ -277,3 +277,92 @@ def changed_between():
     one = Table(args, words)
     args.rate = 2.0
     return TwoTables(args, one, Table(args, words)), tokens()
+
+
+def cut(x, share=0.5):
+    return x * (x > share)
+
+
+class Hooked(nn.Module):
+    """Does more where somebody gave it functions and numbers after it was made."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.act, self.after = torch.relu, None
+        self.rates, self.by_name = [1.0, 2.0], {"a": 1.0}
+
+    def forward(self, x):
+        x = self.act(self.fc(x)) * self.rates[0] * self.by_name["a"]
+        if self.after is not None:
+            x = self.after(x)
+        if hasattr(self, "probe"):
+            x = self.probe(x)
+        for factor in getattr(self, "factors", ()):
+            x = x * factor
+        return x
+
+
+def hooked():
+    net = Hooked()
+    net.act, net.after, net.probe = torch.tanh, cut, partial(cut, share=0.1)
+    net.factors, net.rates = [2.0, 3.0], [1.5, 2.0]
+    net.by_name["a"] = 0.5
+    net.trained_by = torch.optim.SGD(net.parameters(), 0.1)  # which it does not read
+    return net, (torch.randn(2, 4),)
+
+
+def hooked_by_lambda():
+    net = Hooked()
+    net.probe = lambda x: x * 2
+    return net, (torch.randn(2, 4),)
+
+
+class Options:
+    """Hands itself on before it is made."""
+
+    def __init__(self, given):
+        self.held, self.sizes = {}, []
+        note(self, given)
+
+
+def note(options, given):
+    options.held.update(given)
+    options.sizes += given.values()
+
+
+class ByOptions(nn.Module):
+    def __init__(self, options):
+        super().__init__()
+        self.fc = nn.Linear(options.held["width"], options.sizes[-1])
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+def by_options():
+    options = Options({"width": 4})
+    options.sizes.append(3)
+    return ByOptions(options), (torch.randn(2, 4),)
+
+
+class Once(Hooked):
+    """Cannot be made a second time."""
+
+    made = []
+
+    def __init__(self, config):
+        super().__init__()
+        self.made.append(config.share)
+        assert len(self.made) < 2, "one is enough"
+        self.share = config.share
+
+    def forward(self, x):
+        return super().forward(x) * self.share
+
+
+def hooked_once():
+    Once.made.clear()
+    net = Once(argparse.Namespace(share=0.5))
+    net.probe, net.share = partial(cut, share=0.1), 0.25
+    return net, (torch.randn(2, 4),)

@@ -187,3 +187,23 @@ def test_layers_that_a_user_refines_have_torchs_defaults_in_a_variable_too(users
     users["refined"].agrees()
     users["refined"].holds("super().__init__(*args, **{'epsilon': 1e-05, **kwargs})", "norm((width,), epsilon=0.001)")
     users["refined"].holds("super().__init__(*args, **{'pad_mode': 'valid', 'has_bias': True, **kwargs})")
+
+
+def test_settings_that_a_class_changes_are_those_that_it_was_given(users: Users) -> None:
+    """They were as they had become, and changed twice; of what is no dictionary a half was written."""
+    for name in ("by_keys", "by_dotted"):
+        found = users[name]
+        found.agrees()
+        found.holds(
+            "ByKeys({'width': 4, 'patches': {'size': 3}, 'scale': 3.0})", "config['inner'] = config['width'] + 1"
+        )
+        found.holds("ops.linspace(0, 1, config['patches']['size'])")
+        found.holds("self.steps * prod(x.shape[1:])")
+        found.lacks("self.steps = self.steps")
+
+
+def test_a_number_that_another_argument_would_choose_crosses_as_well(users: Users) -> None:
+    """`DroppedBetween(layers=1)` raised: MindSpore's takes no whole number there."""
+    found = users["dropped_between"]
+    found.agrees()
+    found.holds("dropout=float(dropout if layers > 1 else 0)")

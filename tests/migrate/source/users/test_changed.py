@@ -100,3 +100,31 @@ def test_an_object_that_changes_between_two_classes_is_told(users: Users) -> Non
     (problem,) = users["changed_between"].source.problems
     assert "argparse.Namespace that is changed between the calls" in problem.text
     assert problem.text.endswith("make one for each of them")
+
+
+def test_functions_lists_and_dictionaries_that_were_set(users: Users) -> None:
+    """Only numbers were: the others were as the class sets them, or not there."""
+    found = users["hooked"]
+    found.agrees()
+    found.holds("net.act = ops.tanh", "net.after = cut", "net.probe = partial(cut, share=0.1)")
+    found.holds("net.factors = [2.0, 3.0]", "net.rates = [1.5, 2.0]", "net.by_name = {'a': 0.5}")
+    found.lacks("trained_by")
+
+
+def test_a_lambda_that_was_set_is_a_problem(users: Users) -> None:
+    (problem,) = users["hooked_by_lambda"].source.problems
+    assert problem.text.startswith("probe was set to this lambda after the model was made: hand over a function")
+
+
+def test_an_object_that_hands_itself_on_while_it_is_made(users: Users) -> None:
+    """It was written as it was then, without anything in it."""
+    found = users["by_options"]
+    found.agrees()
+    found.holds("options = Options({'width': 4})", "options.sizes = [4, 3]")
+    found.lacks("options.held = {}")
+
+
+def test_what_is_set_is_known_of_a_model_that_cannot_be_made_again(users: Users) -> None:
+    """Nothing was compared then, so that all of it was lost."""
+    found = users["hooked_once"]
+    found.holds("net.probe = partial(cut, share=0.1)", "net.share = 0.25")

@@ -95,3 +95,26 @@ def test_what_torchs_layers_call_and_mindspores_do_not(users: Users) -> None:
     assert problem.text == (
         "_conv_forward of Centres, which torch's layer calls, and MindSpore's does not: write a forward"
     )
+
+
+def test_classes_that_were_only_asked_for_raise_when_they_are_made(users: Users) -> None:
+    """They had no methods: one of them computed as its base does, and one derived from typing.Any."""
+    found = users["filled_by_class"]
+    found.agrees()
+    found.holds("class Leaky(nn.Cell):", "class Leaky2d(Leaky):\n    pass", "class Doubled(nn.Dense):")
+    made = "def __init__(self, *args, **kwargs):\n        raise NotImplementedError('unrun_torch.py:"
+    assert found.source.text.count(made) == 2, found.source.text
+    found.holds("no Doubled was made, and its methods are not written')")
+    found.holds("weight = getattr(m, first_name(m, 'weight', 'gamma'))", "weight.set_data(initializer(")
+    found.lacks("(Any)")
+
+
+def test_a_class_that_is_asked_for_first_is_read_where_a_branch_makes_it(users: Users) -> None:
+    users["filled_by_class_and_bent"].agrees()
+    for name in ("filled_by_class", "filled_by_class_and_bent"):
+        users[name].holds("ops.tanh(self.fc(x))", "self.last = Bent(4) if bent else nn.Tanh()")
+
+
+def test_a_base_that_mindspore_does_not_have_is_a_problem_where_it_ran(users: Users) -> None:
+    said = [problem.text for problem in users["of_theirs"].source.problems]
+    assert said == ["torch.nn.modules.batchnorm._NormBase has no row in the mapping table"]

@@ -8,6 +8,7 @@ from collections import OrderedDict
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.nn.modules.batchnorm import _NormBase
 
 MARGIN = 0.5
 
@@ -319,3 +320,70 @@ def draws_doubled():
 
 def draws_centred():
     return Draws(layer=Centres(3, 4, 3)), (torch.randn(2, 3, 8),)
+
+
+class Leaky(_NormBase):
+    """Of a class that MindSpore does not have."""
+
+    def __init__(self, width):
+        super().__init__(width)
+        self.slope = 0.1
+
+    def forward(self, x):
+        return x * self.slope
+
+
+class Leaky2d(Leaky):
+    pass
+
+
+class Doubled(nn.Linear):
+    def forward(self, x):
+        return super().forward(x) * 2
+
+
+class Bent(nn.Module):
+    """Is only asked for before it may be made."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.fc = nn.Linear(width, width)
+
+    def forward(self, x):
+        return self.fc(x).tanh()
+
+
+class Filled(nn.Module):
+    """Fills its layers by their classes, most of which it does not have."""
+
+    def __init__(self, layer=nn.Linear, bent=False):
+        super().__init__()
+        self.fc, self.norm = layer(4, 4), nn.BatchNorm1d(4)
+        for m in self.modules():
+            if isinstance(m, Leaky2d):
+                m.weight.data.fill_(2)
+            elif isinstance(m, (Doubled, Bent)):
+                m.bias.data.zero_()
+            elif isinstance(m, (nn.Linear, nn.BatchNorm1d)):
+                m.weight.data.fill_(0.5)
+        self.last = Bent(4) if bent else nn.Tanh()
+
+    def forward(self, x):
+        return self.last(self.norm(self.fc(x)))
+
+
+def filled_by_class():
+    return Filled(), (torch.randn(3, 4),)
+
+
+def filled_by_class_and_bent():
+    return Filled(bent=True), (torch.randn(3, 4),)
+
+
+class OfTheirs(_NormBase):
+    def forward(self, x):
+        return x * self.weight
+
+
+def of_theirs():
+    return nn.Sequential(nn.Linear(4, 4), OfTheirs(4)), (torch.randn(3, 4),)

@@ -8,6 +8,8 @@ values where possible, on the device "meta".
 
 What is computed inside of a context without gradients is cut off from its gradient there, each tensor where it is made;
 a name for another tensor, `y = x`, is none.
+
+A model that asks its first parameter for a device or a dtype asks an attribute: graph mode has no generators.
 """
 
 from __future__ import annotations
@@ -16,15 +18,16 @@ import ast
 import copy
 import operator
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ...library_names import NOT_CONVERTED, TABLES
+from ...library_names import CONTAINERS, NOT_CONVERTED, TABLES
 from ...source_files import blocks_of, literal
 from ..observe.observations import (
     NONE,
     DictKind,
     Kind,
+    ModuleKind,
     ObjectKind,
     PlainKind,
     SequenceKind,
@@ -35,7 +38,7 @@ from ..observe.observations import (
     set_callee,
     set_kinds,
 )
-from .context import UNSEEN, Context, Problem, Stage, Unwritable, handles
+from .context import UNSEEN, Context, Problem, Stage, Unwritable, handles, row_of
 
 DEVICE = ObjectKind("torch.device")
 HERE = "cpu"
@@ -301,3 +304,69 @@ def without_gradient_by_decorator(node: ast.FunctionDef) -> bool:
     """Whether a function is one that torch runs without gradients."""
     names = [ast.unparse(item).partition("(")[0].rpartition(".")[2] for item in node.decorator_list]
     return any(name in NO_GRADIENT for name in names)
+
+
+@handles("builtins.next")
+def first_parameter(node: ast.Call, context: Context) -> ast.expr | None:
+    """`next(self.parameters())` in what a forward runs: the attribute that it is, `self.embedding.embedding_table`."""
+    asks = len(node.args) == 1 and not node.keywords and ast.unparse(node.args[0]) == "self.parameters()"
+    if not asks or context.builds or context.in_python:
+        return None
+    found = _first_parameter(context)
+    return None if found is None else context.visit(set_kinds(found, kinds_of(node)))
+
+
+def _first_parameter(context: Context) -> ast.expr | None:
+    """The first parameter of the class's objects, whatever its arguments: its own first one, else the weight of its
+    first layer that has any; None where that is not known."""
+    _, cls = context.program.class_of(context.owner) or ("", None)
+    functions = [] if cls is None else [node for node in cls.body if isinstance(node, ast.FunctionDef)]
+    init = next((function for function in functions if function.name == "__init__"), None)
+    bases = [name for name in context.program.facts.bases(context.owner)[1:] if "." in name]
+    derived = [order[0] for order in context.program.facts.orders if context.owner in order[1:]]
+    others = (one for name in derived for one in (context.program.class_of(name) or ("", None))[1:])
+    if init is None or bases[:1] != ["torch.nn.Module"] or "register_" in ast.unparse(init):
+        return None
+    if any(getattr(node, "name", "") == "__init__" for cls in others for node in getattr(cls, "body", ())):
+        return None
+    kinds = context.program.attributes(context.owner)
+    of_own = any(isinstance(kind, TensorKind) for _, kind in _made(init, kinds))  # torch has these first
+    for statement in init.body:
+        made = [(name, kind) for name, kind in _made(statement, kinds) if isinstance(kind, TensorKind) is of_own]
+        if not made:
+            continue
+        if len(made) > 1 or not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            return None
+        ((name, kind),) = made
+        attribute = ast.Attribute(ast.Name("self", ast.Load()), name, ast.Load())
+        if isinstance(kind, TensorKind):
+            return attribute
+        known = _begins_with_weight(kind.cls)
+        return ast.Attribute(set_kinds(attribute, [kind]), "weight", ast.Load()) if known else None
+    return None
+
+
+def _made(part: ast.stmt, kinds: Mapping[str, list[Kind]]) -> list[tuple[str, TensorKind | ModuleKind]]:
+    """The attributes of `self` that a part of a constructor sets to parameters, or to modules that may have some."""
+    inside = [node for node in ast.walk(part) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)]
+    names = [node.attr for node in inside if ast.unparse(node.value) == "self"]
+    found = [(name, kind) for name in names for kind in kinds.get(name, ())]
+    return [
+        (name, kind)
+        for name, kind in found
+        if (isinstance(kind, TensorKind) and kind.parameter)
+        or (isinstance(kind, ModuleKind) and not _is_empty(kind.cls))
+    ]
+
+
+def _is_empty(cls: str) -> bool:
+    """Whether a module of this class has no parameters: a layer without tensors."""
+    row = row_of(cls)
+    return row is not None and row.kind == "layer" and not row.state and cls not in CONTAINERS
+
+
+def _begins_with_weight(cls: str) -> bool:
+    """Whether the first parameter of a layer is its weight, whatever its arguments: that of a norm is not."""
+    row = row_of(cls)
+    switches = () if row is None else {argument.torch for argument in row.arguments} & {"affine", "elementwise_affine"}
+    return row is not None and bool(row.state) and row.state[0].torch == "weight" and not switches

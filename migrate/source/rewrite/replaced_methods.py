@@ -374,9 +374,10 @@ def readable(name: str, program: Program) -> bool:
     if file is None or INSTALLED.intersection(Path(file).parts):
         return False
     if program.class_of(name) is not None:
-        plain = not _noted_bases(name, program) and is_plain(file, last, program)
         before = any(order[0] == name for order in program.facts.orders)
-        known = plain or _noted_bases(name, program)
+        noted = _noted_bases(name, program)
+        plain = not noted and is_plain(file, last, program)
+        known = plain or noted
         program.unread |= {name} if plain else set()
         if known and not before and name in program.definitions:  # until now it was only named
             del program.definitions[name]

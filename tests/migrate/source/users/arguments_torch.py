@@ -673,3 +673,67 @@ class DroppedBetween(nn.Module):
 
 def dropped_between():
     return DroppedBetween(layers=2, dropout=0.0), (torch.randn(2, 5, 3),)
+
+
+class Begins(nn.Module):
+    """Asks its first parameter what its state is to be, in each forward."""
+
+    def __init__(self, width=4):
+        super().__init__()
+        self.drop = nn.Dropout(0.0)
+        self.words = nn.Embedding(9, width)
+        self.rnn = nn.GRU(width, width, batch_first=True)
+        self.out = nn.Linear(width, 3)
+
+    def begin(self, count):
+        weight = next(self.parameters()).data
+        return weight.new(1, count, self.out.in_features).zero_()
+
+    def forward(self, x):
+        return self.out(self.drop(self.rnn(self.words(x), self.begin(x.size(0)))[0]))
+
+
+class BeginsWithOwn(Begins):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(3))
+
+    def forward(self, x):
+        return super().forward(x) * self.scale
+
+
+class BeginsWithScale(nn.Module):
+    def __init__(self, width=4):
+        super().__init__()
+        self.fc = nn.Linear(3, width)
+        self.scale = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return self.fc(x) * self.scale + torch.zeros(1, dtype=next(self.parameters()).dtype)
+
+
+class BeginsWithSome(nn.Module):
+    def __init__(self, width=4, deep=True):
+        super().__init__()
+        if deep:
+            self.first = nn.Linear(3, 3)
+        self.fc = nn.Linear(3, width)
+
+    def forward(self, x):
+        return self.fc(self.first(x)) + next(self.parameters()).new_zeros(1)
+
+
+def begins():
+    return Begins(), (torch.randint(9, (2, 5)),)
+
+
+def begins_with_own():
+    return BeginsWithOwn(), (torch.randint(9, (2, 5)),)
+
+
+def begins_with_scale():
+    return BeginsWithScale(), (torch.randn(2, 3),)
+
+
+def begins_with_some():
+    return BeginsWithSome(), (torch.randn(2, 3),)

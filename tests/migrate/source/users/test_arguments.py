@@ -207,3 +207,15 @@ def test_a_number_that_another_argument_would_choose_crosses_as_well(users: User
     found = users["dropped_between"]
     found.agrees()
     found.holds("dropout=float(dropout if layers > 1 else 0)")
+
+
+def test_the_first_parameter_is_an_attribute_where_it_surely_is_one(users: Users) -> None:
+    """Graph mode compiles no generator: a net that asks for it in each forward neither trained nor was exported."""
+    users["begins"].holds("weight = self.words.embedding_table.data")
+    users["begins_with_scale"].holds("self.scale")
+    for name in ("begins", "begins_with_scale"):
+        users[name].lacks("next(")
+    for name in ("begins_with_own", "begins_with_some"):  # another class, or another argument, has another one
+        users[name].holds("next(parameters(self))")
+    for name in ("begins", "begins_with_own", "begins_with_scale", "begins_with_some"):
+        users[name].agrees()

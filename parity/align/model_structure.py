@@ -18,7 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from enum import StrEnum
+from enum import Enum
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from ...migrate.model_spec import NOT_THEIRS
 from ...printable import quoted
 
 
-class Values(StrEnum):
+class Values(str, Enum):
     """What the numbers that a model returns are: a loss may take shares alone, as torch's BCELoss."""
 
     ANY = "any"

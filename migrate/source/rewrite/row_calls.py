@@ -572,7 +572,9 @@ def _keep(row: Row, given: Mapping[str, ObservedArgument], context: Context) -> 
 def is_variable(function: ast.expr, context: Context) -> bool:
     """Whether the callee is the value of a variable, and not a name that a module defines or imports."""
     if isinstance(function, ast.Name):
-        return function.id in context.local or not context.program.is_global(context.file, function.id)
+        # a method's own name is none of its local ones
+        itself = context.function is not None and function.id == context.function.name
+        return (function.id in context.local and not itself) or not context.program.is_global(context.file, function.id)
     if isinstance(function, (ast.Subscript, ast.IfExp)):
         return True
     return isinstance(function, ast.Attribute) and not any(

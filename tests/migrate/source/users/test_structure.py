@@ -74,9 +74,8 @@ def test_an_object_that_makes_layers_as_it_is_called(users: Users) -> None:
     found.agrees()
     found.holds("def __call__(self, width: int, blocks: list[dict])", "BuiltNet([{'width': 8}, {'width': 5}], ")
     found.holds("nn.SequentialCell(OrderedDict({'mix': nn.Dense(3, 3), 'act': nn.Tanh()}))")
-    found.holds(
-        "if factor > 1:\n            if factor not in (2,):", "getattr(norm, 'gamma', None)", "hasattr(norm, 'beta')"
-    )
+    found.holds("nn.Upsample(scale_factor=float(factor), recompute_scale_factor=True) if factor > 1 else nn.Identity()")
+    found.holds("getattr(norm, 'gamma', None)", "hasattr(norm, 'beta')")
     found.holds("for module in [cell for _, cell in last.cells_and_names()]")
     found.holds("[x.item() for x in ops.linspace(rate, 0, depth)]")  # which did not run
 

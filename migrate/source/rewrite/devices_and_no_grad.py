@@ -306,6 +306,9 @@ def without_gradient_by_decorator(node: ast.FunctionDef) -> bool:
     return any(name in NO_GRADIENT for name in names)
 
 
+SIMPLE = (ast.Assign, ast.AnnAssign, ast.Expr)
+
+
 @handles("builtins.next")
 def first_parameter(node: ast.Call, context: Context) -> ast.expr | None:
     """`next(self.parameters())` in what a forward runs: the attribute that it is, `self.embedding.embedding_table`."""
@@ -330,12 +333,14 @@ def _first_parameter(context: Context) -> ast.expr | None:
     if any(getattr(node, "name", "") == "__init__" for cls in others for node in getattr(cls, "body", ())):
         return None
     kinds = context.program.attributes(context.owner)
+    if not all(kinds.get(name) for part in init.body if not isinstance(part, SIMPLE) for name in _stored(part)):
+        return None  # a branch that did not run
     of_own = any(isinstance(kind, TensorKind) for _, kind in _made(init, kinds))  # torch has these first
     for statement in init.body:
         made = [(name, kind) for name, kind in _made(statement, kinds) if isinstance(kind, TensorKind) is of_own]
         if not made:
             continue
-        if len(made) > 1 or not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        if len(made) > 1 or not isinstance(statement, SIMPLE):
             return None
         ((name, kind),) = made
         attribute = ast.Attribute(ast.Name("self", ast.Load()), name, ast.Load())
@@ -348,15 +353,19 @@ def _first_parameter(context: Context) -> ast.expr | None:
 
 def _made(part: ast.stmt, kinds: Mapping[str, list[Kind]]) -> list[tuple[str, TensorKind | ModuleKind]]:
     """The attributes of `self` that a part of a constructor sets to parameters, or to modules that may have some."""
-    inside = [node for node in ast.walk(part) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)]
-    names = [node.attr for node in inside if ast.unparse(node.value) == "self"]
-    found = [(name, kind) for name in names for kind in kinds.get(name, ())]
+    found = [(name, kind) for name in _stored(part) for kind in kinds.get(name, ())]
     return [
         (name, kind)
         for name, kind in found
         if (isinstance(kind, TensorKind) and kind.parameter)
         or (isinstance(kind, ModuleKind) and not _is_empty(kind.cls))
     ]
+
+
+def _stored(part: ast.stmt) -> list[str]:
+    """The attributes of `self` that a part of a constructor sets."""
+    inside = [node for node in ast.walk(part) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)]
+    return [node.attr for node in inside if ast.unparse(node.value) == "self"]
 
 
 def _is_empty(cls: str) -> bool:

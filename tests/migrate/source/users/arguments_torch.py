@@ -723,6 +723,23 @@ class BeginsWithSome(nn.Module):
         return self.fc(self.first(x)) + next(self.parameters()).new_zeros(1)
 
 
+class BeginsWithOther(nn.Module):
+    """With another argument it has a parameter of its own, which torch has first."""
+
+    def __init__(self, width=4, scaled=False):
+        super().__init__()
+        self.fc = nn.Linear(3, width)
+        if scaled:
+            self.scale = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return self.fc(x) + next(self.parameters()).sum()
+
+
+def begins_with_other():
+    return BeginsWithOther(), (torch.randn(2, 3),)
+
+
 def begins():
     return Begins(), (torch.randint(9, (2, 5)),)
 

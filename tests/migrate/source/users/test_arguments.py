@@ -215,7 +215,8 @@ def test_the_first_parameter_is_an_attribute_where_it_surely_is_one(users: Users
     users["begins_with_scale"].holds("self.scale")
     for name in ("begins", "begins_with_scale"):
         users[name].lacks("next(")
-    for name in ("begins_with_own", "begins_with_some"):  # another class, or another argument, has another one
+    others = ("begins_with_own", "begins_with_some", "begins_with_other")  # of another class or argument it is another
+    for name in others:
         users[name].holds("next(parameters(self))")
-    for name in ("begins", "begins_with_own", "begins_with_scale", "begins_with_some"):
+    for name in ("begins", "begins_with_scale", *others):
         users[name].agrees()

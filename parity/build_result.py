@@ -519,12 +519,13 @@ def module_verdicts(folder: Path, findings: Iterable[Finding]) -> list[ModuleVer
     for called, _, finding in named:
         if finding.part == ALONE:
             alone.setdefault(parse_label(called)[0], []).append(finding)
-    wrong = [path for path in outcome.unwired if _failed(alone.get(path, ()))]
+    wrong = {path for path in outcome.unwired if _failed(alone.get(path, ()))}
+    unwired = outcome.runs_unwired
     for called, tensor, finding in named:
         if finding.part == WIRING:
             at = _giver(recording, outcome, called) if comes_from_around(tensor) else parse_label(called)[0]
             # a module that runs as it is in a container's wiring may itself give, or hand back, the differing value
-            others = outcome.runs_unwired if finding.stage == "gradients" else wrong
+            others = unwired if finding.stage == "gradients" else wrong
             as_it_is = any(relative(path, at) for path in others)
             (alone if as_it_is else wiring).setdefault(at, []).append(finding)
     failing = {path for family in (alone, wiring) for path, found in family.items() if _failed(found)}

@@ -76,10 +76,11 @@ def unjudged(recording: Recording, outcome: Outcome) -> Iterator[str]:
     """The calls that could not run alone, or whose own computing could not be compared in both directions."""
     yield from (label for label, why in outcome.could_not_run.items() if why != NOT_ASKED)
     yield from outcome.errors
+    as_it_is = outcome.runs_unwired
     for label, call in recording.calls.items():
         inside = label in recording.made_by
         ways = BOTH_WAYS if any(gradient is not None for gradient in call.gradients) else FORWARD
         unwired = inside and outcome.wired.get(label) not in (BOTH_WAYS, ways)
         foreign = inside and None in recording.modules[call.path].used  # a parameter from outside, which is not judged
-        if unwired or foreign or not call.is_plain or call.path in outcome.runs_unwired:
+        if unwired or foreign or not call.is_plain or call.path in as_it_is:
             yield label

@@ -327,8 +327,8 @@ class Outcome:
     @property
     def runs_unwired(self) -> set[str]:
         """The paths of `unwired`, but for modules that give back their input: they compute nothing there."""
-        ran = {parse_label(label)[0] for label in self.could_not_run}
-        return {path for path in self.unwired if path in ran or path not in {parse_label(x)[0] for x in self.left_out}}
+        silent, others = ({parse_label(label)[0] for label in labels} for labels in (self.left_out, self.could_not_run))
+        return {*self.unwired} - (silent - others)
 
     @property
     def could_not_run(self) -> dict[str, str]:

@@ -45,6 +45,14 @@ NEGATED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
 }
 OF_VALUES = ("layer", "loss")  # the kinds of rows whose state is the tensors that they hold
 PLAIN_TEST = (ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.cmpop, ast.boolop, ast.unaryop)
+CLASS_WITHOUT = """
+def construct(self, *args, **kwargs):
+    raise NotImplementedError('no method was put in the place of construct')
+"""
+NEVER_MADE = """
+def __init__(self, *args, **kwargs):
+    raise NotImplementedError('{place}: when this was written, no {name} was made, and its methods are not written')
+"""
 
 
 class Use(NamedTuple):
@@ -331,18 +339,6 @@ def _derived(tree: ast.AST, name: str) -> Iterator[ast.ClassDef]:
         if isinstance(node, ast.ClassDef) and any(ast.unparse(base) == name for base in node.bases):
             yield node
             yield from _derived(tree, node.name)
-
-
-CLASS_WITHOUT = """
-def construct(self, *args, **kwargs):
-    raise NotImplementedError('no method was put in the place of construct')
-"""
-
-
-NEVER_MADE = """
-def __init__(self, *args, **kwargs):
-    raise NotImplementedError('{place}: when this was written, no {name} was made, and its methods are not written')
-"""
 
 
 def lacks_forward(qualified: str, body: list[ast.stmt], program: Program) -> bool:

@@ -44,6 +44,7 @@ DEVICE = ObjectKind("torch.device")
 HERE = "cpu"
 NUMBER = "torch.Tensor.get_device"  # -1 on a CPU
 ANSWERS: dict[str, bool] = TABLES["tensor_answers"]
+SIMPLE = (ast.Assign, ast.AnnAssign, ast.Expr)  # statements that surely run in a constructor
 OPERATORS: dict[type[ast.cmpop], Any] = {
     ast.Eq: operator.eq,
     ast.Is: operator.eq,
@@ -304,9 +305,6 @@ def without_gradient_by_decorator(node: ast.FunctionDef) -> bool:
     """Whether a function is one that torch runs without gradients."""
     names = [ast.unparse(item).partition("(")[0].rpartition(".")[2] for item in node.decorator_list]
     return any(name in NO_GRADIENT for name in names)
-
-
-SIMPLE = (ast.Assign, ast.AnnAssign, ast.Expr)
 
 
 @handles("builtins.next")

@@ -122,6 +122,14 @@ def compare_steps(traces: Traces, narrowing: Narrowing = WHOLE) -> list[Finding]
     return _compared(traces, traces.families[:2], narrowing)
 
 
+def only_later_steps_fail(traces: Traces, findings: Sequence[Finding]) -> bool:
+    """Whether all that fails are steps after the last that torch's float32 runs took. Their noise is that of an earlier
+    step, and in some nets rounding grows: these runs have to take all steps, as with --thorough, to say."""
+    taken = UsualNoise(traces.matched, traces.alone[1], traces.matched).taken
+    failed = [finding.part.step or 0 for finding in findings if finding.verdict is Verdict.FAIL]
+    return taken is not None and bool(failed) and min(failed) > taken
+
+
 @np.errstate(invalid="ignore", over="ignore")
 def compare_replayed(traces: Traces, narrowing: Narrowing = WHOLE) -> list[Finding]:
     """Judge the modules that ran alone, and nothing else."""

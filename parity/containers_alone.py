@@ -7,7 +7,6 @@ Where one of these fails or could not be judged, it runs alone too, and so does 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from .replay.module_calls import (
     failed,
 )
 from .result import Finding
+from .run_folder import write_json
 from .tensor_verdict import Unjudged, Verdict
 
 FILE = "containers.json"  # in a run's folder: the labels of those that are to run alone, once it is known
@@ -40,9 +40,7 @@ def choose(folder: Path, narrowing: Narrowing) -> list[Finding] | None:
     findings = compare_replayed(traces, narrowing)
     needed = suspects(traces, recording, outcome, findings)
     labels = [label for label in outcome.by_parts if label in needed]
-    partial = folder / f"{FILE}.partial"
-    partial.write_text(json.dumps(labels), encoding="utf-8")
-    partial.replace(folder / FILE)
+    write_json(folder / FILE, labels)
     return None if labels else findings
 
 

@@ -229,6 +229,11 @@ class ParityJob(StepOptions):
         return self.measures_noise_once and self.narrowing.takes_steps
 
     @property
+    def may_measure_again(self) -> bool:
+        """Whether torch's float32 runs take the later steps too, where these are all that does not agree."""
+        return self.together and self.outputs_of_the_step
+
+    @property
     def step_recipe(self) -> Recipe:
         """The recipe with the batch of a compared step, and the weights that it continues from, which change its
         digest."""

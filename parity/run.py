@@ -27,7 +27,7 @@ from . import containers_alone, run_folder
 from .align import model_structure
 from .align.match_layers import align_pair
 from .build_result import early_failure, report
-from .compare_traces import SIDES, Sides, Traces, compare_steps
+from .compare_traces import SIDES, Sides, Traces, compare_steps, only_later_steps_fail
 from .job import ParityJob, check_inputs
 from .options import STAGES
 from .record import resume
@@ -35,6 +35,7 @@ from .record.recorder import StepStarts
 from .result import Cause, Finding, ModuleVerdict, Report
 from .run_folder import (
     CHECKPOINT,
+    EVERY_STEP,
     LAST_REPLAY,
     LAST_TRACE,
     MINDSPORE,
@@ -43,6 +44,7 @@ from .run_folder import (
     claim,
     drop_half_traces,
     log_file,
+    write_json,
 )
 from .tensor_verdict import Verdict
 
@@ -119,9 +121,7 @@ def read_failed(folder: Path) -> Failed:
 
 def write_causes(path: Path, causes: Sequence[Cause]) -> None:
     """Write causes whole or not at all."""
-    draft = path.with_suffix(".part")
-    draft.write_text(json.dumps(_finite([asdict(cause) for cause in causes])), encoding="utf-8")
-    draft.replace(path)
+    write_json(path, _finite([asdict(cause) for cause in causes]))
 
 
 def read_causes(path: Path) -> list[Cause]:
@@ -254,7 +254,12 @@ def _attend(workers: Workers, job: ParityJob, on_message: OnMessage) -> Seen:
                 on_message(worker.name, Event(DIVERGED, {"at": failed.place}))
         elif message.artifact == LAST_TRACE["torch"]:  # the steps are judged while modules run alone
             if (folder / MINDSPORE / "trace.json").exists():  # always where any step is taken
-                seen.stepped = compare_steps(Traces.load(folder, steps_alone=True, fresh=True), job.narrowing)
+                traces = Traces.load(folder, steps_alone=True, fresh=True)
+                seen.stepped = compare_steps(traces, job.narrowing)
+                if job.may_measure_again:
+                    write_json(folder / EVERY_STEP, only_later_steps_fail(traces, seen.stepped))
+        elif message.artifact == EVERY_STEP:
+            seen.stepped = compare_steps(Traces.load(folder, steps_alone=True, fresh=True), job.narrowing)
         elif message.artifact in LAST_REPLAY.values():
             recorded.add(message.artifact)
             if recorded >= {*LAST_REPLAY.values()}:

@@ -180,6 +180,7 @@ TORCH32, TORCH32_OTHER, TORCH64, MINDSPORE = "torch-fp32", "torch-fp32-other-lay
 TORCH32_AGAIN = "torch-fp32-again"  # on a device whose numbers differ from run to run
 MOVED = ("mindspore-moved", "mindspore-moved-otherwise")  # with every number moved in its last places: its own noise
 MINDSPORE_REPLAY = "mindspore-replay"  # every module alone; see replay/
+EVERY_STEP = "every-step.json"  # true where the noise of the first steps decides nothing on later ones: see run.py
 CHOICES = "torch-choices"  # what torch's modules ran alone, and chose at kinks, which other recordings of torch take
 
 
@@ -222,6 +223,13 @@ def drop_half_traces(folder: Path) -> None:
     for part in folder.iterdir() if folder.is_dir() else ():
         if part.is_dir() and not part.is_symlink() and not any((part / index).exists() for index in INDEXES):
             shutil.rmtree(part, ignore_errors=True)
+
+
+def write_json(file: Path, value: object) -> None:
+    """Put a file of JSON in a run's folder whole or not at all: the other processes wait until it is there."""
+    partial = file.with_suffix(".partial")
+    partial.write_text(json.dumps(value), encoding="utf-8")
+    partial.replace(file)
 
 
 def log_file(folder: Path, name: str) -> Path:

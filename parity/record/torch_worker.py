@@ -21,6 +21,7 @@ import torch
 from torch import nn
 
 from ...errors import BadCheckpoint, MsmigrateError
+from ...input_files import read_json
 from ...migrate.checkpoint.formats.registry import check_before_torch
 from ...migrate.model_spec import place_in_model
 from ...printable import few
@@ -46,6 +47,7 @@ from ..replay.torch_recording import record_step
 from ..replay.torch_replay import Ahead, Alone, replay
 from ..run_folder import (
     CHOICES,
+    EVERY_STEP,
     FINE_TUNED,
     IMPORT,
     LAST_REPLAY,
@@ -177,6 +179,12 @@ def main(options: ParityJob) -> None:
     record_matched(options, model, inputs, paired)
     if not options.alone:
         ready(options.folder / LAST_TRACE["torch"])
+    if options.may_measure_again:
+        progress("torch: waiting for the comparison of the steps", State.WAITING)
+        asked_for = wait_for(options.folder / EVERY_STEP, _meanwhile(options, model, written, ahead))
+        if read_json(asked_for) is True:
+            record_matched(options, model, inputs, paired, every_step=True)
+            ready(asked_for)
     if options.replays and options.alone:
         record_itself(options, model)
     elif options.replays and not options.alone:
@@ -380,9 +388,11 @@ def own_inputs(options: ParityJob) -> Inputs:
     return Inputs(*given, batches.classes(recipe))
 
 
-def record_matched(options: ParityJob, model: nn.Module, inputs: Inputs, paired: Paired | None = None) -> None:
+def record_matched(
+    options: ParityJob, model: nn.Module, inputs: Inputs, paired: Paired | None = None, every_step: bool = False
+) -> None:
     """Record the training steps in each precision, with MindSpore's choices where rounding decides; if no judged stage
-    needs steps, the traces stay empty."""
+    needs steps, the traces stay empty. every_step: float32's once more, and all of their steps."""
     takes_steps = options.narrowing.takes_steps
     taken = Trace(options.folder / MINDSPORE) if takes_steps and not options.alone else None
     recipe = recipe_of(options, inputs.classes)
@@ -390,6 +400,8 @@ def record_matched(options: ParityJob, model: nn.Module, inputs: Inputs, paired:
     decisions: list[bool] = []
     start, own = continued_from(options), paired is not None and paired.alignment.scope.own_step
     for name, dtype, variant, place in shortening(precisions(model, device(options.torch_device)), options.precision):
+        if every_step and dtype != torch.float32:
+            continue
         steps = map(Part.of_step, range(1, options.steps + 1))
         sides = [KinkSides.of(taken, part, half) if taken else KinkSides({}) for part in steps]
         side = TorchSide(recipe, model, dtype, variant, paired, start, place)
@@ -397,7 +409,8 @@ def record_matched(options: ParityJob, model: nn.Module, inputs: Inputs, paired:
         side.train_step.decisions = list(decisions)
         head, starts = about(options.recipe, dtype, place), None if options.alone else StepStarts(options.folder)
         writer = TraceWriter(options.folder / matched(name), head, options.sample, options.narrowing)
-        once = measuring_step(taken) if dtype == torch.float32 and options.measures_noise_once and not own else 0
+        short = dtype == torch.float32 and options.measures_noise_once and not (own or every_step)
+        once = measuring_step(taken) if short else 0
         if takes_steps:
             shared = partial(_share_cores, options)
             shown = options.outputs_of_the_step and not own

@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 from msmigrate.parity.align.alignment import IDENTITY
-from msmigrate.parity.compare_traces import compare
-from msmigrate.parity.job import ParityJob
+from msmigrate.parity.compare_traces import compare, only_later_steps_fail
+from msmigrate.parity.job import Pair, ParityJob
 from msmigrate.parity.noise import UsualNoise, measuring_step
 from msmigrate.parity.record.batches import Inputs
 from msmigrate.parity.record.recorder import StepArrays, change, record_steps
 from msmigrate.parity.result import Finding
-from msmigrate.parity.run_folder import MINDSPORE, TORCH32, TORCH32_OTHER, matched
+from msmigrate.parity.run import parity_step
+from msmigrate.parity.run_folder import MINDSPORE, TORCH32, TORCH32_OTHER, TORCH64, matched
 from msmigrate.parity.tensor_verdict import Verdict
-from msmigrate.parity.trace import RATES, STEPS_TAKEN, Trace, TraceWriter
+from msmigrate.parity.trace import RATES, STEPS_TAKEN, Part, Trace, TraceWriter
 from msmigrate.training.recipe import reader as recipes
 from msmigrate.training.recipe import schema
 from traces import LATER, NOISE, Run, Tensor
@@ -235,3 +236,76 @@ def test_an_infinity_that_stays_has_not_changed() -> None:
     np.testing.assert_equal(change(after, before), np.array([-0.25, 0.0, 0.0, np.inf, np.nan]))
     np.testing.assert_equal(change(np.float32(-np.inf), np.float32(-np.inf)), 0.0)  # type: ignore[arg-type]
     assert change(after[:1], before[:1]).dtype == np.float64
+
+
+# Rounding that grows
+
+# 1000 times these weights is exact in float32, and no longer so once they have moved: the noise of the second step is
+# many times that of the first
+NETS = {
+    "torch": """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.angle = nn.Parameter(torch.arange(1, 65) / 64.0)
+
+    def forward(self, x):
+        return torch.sin(1000.0 * self.angle) * x.mean((1, 2, 3)).unsqueeze(1)
+
+
+def build():
+    return {"model": Net(), "loss": lambda outputs, labels: 100.0 * ((outputs - 0.1) ** 2).mean()}
+""",
+    "mindspore": """
+import mindspore
+from mindspore import Parameter, nn, ops
+
+START = mindspore.Tensor([i / 64.0 for i in range(1, 65)], mindspore.float32)
+
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.angle = Parameter(START.copy())
+
+    def construct(self, x):
+        moved = ops.max(ops.abs(self.angle - START))[0] > 0
+        factor = ops.select(moved, mindspore.tensor(FACTOR), mindspore.tensor(1.0))
+        return ops.sin(1000.0 * self.angle) * x.mean((1, 2, 3)).expand_dims(1) * factor
+
+
+def build():
+    return {"model": Net(), "loss": lambda outputs, labels: 100.0 * ((outputs - 0.1) ** 2).mean()}
+""",
+}
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.001])
+def test_a_step_whose_rounding_has_grown_is_judged_by_its_own_noise(factor: float, tmp_path: Path) -> None:
+    for side, text in NETS.items():
+        (tmp_path / f"{side}_net.py").write_text(text.replace("FACTOR", str(factor)))
+    pair = Pair(f"{tmp_path}/torch_net.py:build", f"{tmp_path}/mindspore_net.py:build")
+    job = ParityJob(recipes.load(RECIPE), tmp_path / "run", pair, steps=2, batch=4, init_seeds=1, no_replay=True)
+    report = parity_step(RECIPE, job)
+    failed = {finding.part.step for finding in report.findings if finding.verdict is Verdict.FAIL}
+    assert failed == (set() if factor == 1.0 else {2})
+    runs = [Trace(tmp_path / "run" / matched(name)) for name in (TORCH64, TORCH32, TORCH32_OTHER)]
+    assert not any(STEPS_TAKEN in run.about for run in runs)
+    usual = UsualNoise(runs, runs[0])
+    first, second = (usual.measured(("update", Part.of_step(step), "angle", 0)).noise for step in (1, 2))
+    assert second > 10.0 * first
+
+
+@pytest.mark.parametrize(("parts", "only"), [({"step2"}, True), ({"step1", "step2"}, False), (set(), False)])
+def test_every_step_is_taken_where_only_later_ones_fail(tmp_path: Path, parts: set[str], only: bool) -> None:
+    def off(each: Tensor, array: np.ndarray) -> tuple[Tensor, np.ndarray]:
+        return each, array * np.float32(1.01) if each.name == "conv.weight" and each.part in parts else array
+
+    traces = Run(about=ONCE, later=True, mindspore=off).traces(tmp_path / "once")
+    assert only_later_steps_fail(traces, compare(traces)) is only
+    every = Run(later=True, mindspore=off).traces(tmp_path / "every")
+    assert not only_later_steps_fail(every, compare(every))

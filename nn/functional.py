@@ -106,6 +106,7 @@ from .tensors import (
     full,
     hsplit,
     largest,
+    linspace,
     manual_seed,
     meshgrid,
     multinomial,

@@ -255,6 +255,19 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None) ->
     return ops.arange(start, end, step, dtype=dtype)
 
 
+def linspace(start: Any, end: Any, steps: int, dtype: Any = None) -> Tensor:
+    """`steps` numbers from `start` to `end`, both among them, as torch.linspace: float32 where no dtype is given.
+
+    Raises ValueError for a dtype of whole numbers, which torch cuts off one by one.
+    """
+    if dtype is None or dtype == mindspore.float32:
+        return ops.linspace(start, end, steps)
+    if dtype not in (mindspore.float64, mindspore.float16, mindspore.bfloat16):
+        raise ValueError(f"linspace in {dtype}: it makes floating-point numbers")
+    first, last = mindspore.tensor(start, mindspore.float64), mindspore.tensor(end, mindspore.float64)
+    return ops.linspace(first, last, steps).astype(dtype)
+
+
 def tensor(data: Any, dtype: Any = None) -> Any:
     """A tensor of the given numbers, as torch.tensor: float32, int64 or bool where no dtype is given."""
     return mindspore.tensor(data, dtype)

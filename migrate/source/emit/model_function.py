@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from ....mappings.rows import Row
-from ...library_names import CONTAINERS, COUNTERPARTS, dtype_name
+from ...library_names import CONTAINERS, COUNTERPARTS, dtype_name, is_dtype
 from ...source_files import all_parameters, literal, short
 from ..observe.observations import (
     Array,
@@ -38,6 +38,7 @@ from ..rewrite.row_calls import bind_arguments, known_argument, with_initial_val
 # parameters of a cell that was part of another keep the names from there, and those of a later cell have their own
 NAMED = """for name, parameter in net.parameters_and_names():
     parameter.name = name"""
+USUAL_DTYPE = Reference("torch.float32")
 ADD, REPLACE = (f"msmigrate.nn.{name}" for name in ("add_cell", "replace_cell"))
 
 
@@ -156,7 +157,9 @@ class ModelFunction:
         return found
 
     def _named(self, name: str) -> ast.expr:
-        """A class or function that is passed as an argument."""
+        """A class, a function or a dtype that is passed as an argument."""
+        if name.startswith("torch.") and is_dtype(dtype := name.removeprefix("torch.")):
+            return self.definitions.name(dtype_name(dtype))
         self.definitions.define(name)
         row = self.definitions.row(name) if name not in self.definitions.translated else None
         return self._called(name) if row is None else write_reference(row, {}, self.definitions.name)
@@ -189,7 +192,8 @@ class ModelFunction:
         namer = self.definitions.name
         try:
             positional = [known_argument(self.expression(value)) for value in args]
-            named = {key: known_argument(self.expression(value)) for key, value in kwargs.items()}
+            said = {key: value for key, value in kwargs.items() if value != USUAL_DTYPE}  # layers have it anyway
+            named = {key: known_argument(self.expression(value)) for key, value in said.items()}
             given = bind_arguments(row, positional, named)
             asks = "functools.partial" in self.definitions.named
             found = write_reference(row, given, namer, a_partial=asks) if partial else write_call(row, given, namer)

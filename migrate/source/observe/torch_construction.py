@@ -254,6 +254,8 @@ class ConstructionLog:
             return replace(self.call_of(NAMESPACE, (), plain), id=id(value))
         if isinstance(value, types.LambdaType) and value.__name__ == "<lambda>":
             return Unknown("lambda", "hand over a function that has a name at its file's top")
+        if isinstance(value, torch.dtype):
+            return Reference(str(value))
         if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
             return Reference(self.names.name(value))
         if id(value) in self.describing and self.taking != id(value):

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import sys
 from collections.abc import Mapping
 
 from ...library_names import NOT_CONVERTED
@@ -548,10 +549,24 @@ def blocks(node: ast.stmt, context: Context) -> list[ast.stmt]:
     own = context.own
     if isinstance(node, ast.FunctionDef):
         context.own = set(local_names(node))
+        node.decorator_list = [new for old in node.decorator_list for new in _decorator(old, context)]
     for block in blocks_of(node):
         block[:] = [new for old in block for new in context.statement(old)]
     context.own = own
     return [node]
+
+
+def _decorator(node: ast.expr, context: Context) -> list[ast.expr]:
+    """A decorator of a function inside of one, with its import where it is Python's. None for functools.wraps, which
+    only copies a name: MindSpore's compiler would read the function that it names, and not this one."""
+    called = node.func if isinstance(node, ast.Call) else node
+    name = context.program.names(context.file).name(called)
+    if name == "functools.wraps":
+        return []
+    if name.partition(".")[0] not in sys.stdlib_module_names:
+        return [node]
+    itself = context.name(name)
+    return [ast.Call(itself, node.args, node.keywords) if isinstance(node, ast.Call) else itself]
 
 
 @handles(syntax=[ast.If, ast.While], stage=Stage.STATEMENT)

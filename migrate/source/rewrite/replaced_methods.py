@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...library_names import COUNTERPARTS, INSTALLED, MODULE_METHODS, OF_PYTHON, TABLES
-from ...source_files import alternatives, defaults_of, literal, local_names, own_nodes
+from ...source_files import all_of, alternatives, class_question, defaults_of, literal, local_names, own_nodes
 from ..observe.observations import (
     CallableKind,
     Kind,
@@ -364,6 +364,28 @@ def of_modules(cls: str, program: Program) -> bool:
     if cls in COUNTERPARTS or any(cls in order for order in program.facts.orders):
         return True
     return cls.startswith("torch.nn.") and (row := row_of(cls)) is not None and row.is_module
+
+
+def modules_asked_for(test: ast.expr, resolve: Callable[[ast.expr], str], program: Program) -> dict[str, list[Kind]]:
+    """The variables that are modules where a test holds, of the classes that it asks for: `isinstance(m, C)`."""
+    found: dict[str, list[Kind]] = {}
+    for one in all_of(test):
+        questions = [class_question(side) for side in (one.values if isinstance(one, ast.BoolOp) else [one])]
+        classes = [resolve(cls) for _, part in questions for cls in part]
+        if len({name for name, _ in questions}) == 1 and classes and all(of_modules(cls, program) for cls in classes):
+            found[questions[0][0]] = [made_by(cls) for cls in classes]
+    return found
+
+
+def pair_given(names: list[str], call: ast.Call) -> list[Kind]:
+    """The kind of the values and indices that a call gives, such as topk, or max along a dimension; else empty."""
+    package, _, name = names[0].rpartition(".") if len(names) == 1 else ("", "", "")
+    if package not in ("torch", "torch.Tensor") or name not in TABLES["pairs"]:
+        return []
+    numbers = [literal(item)[1] for item in (*call.args, *(w.value for w in call.keywords)) if literal(item)[0]]
+    along = any(word.arg == "dim" for word in call.keywords) or any(type(number) is int for number in numbers)
+    sure = along or name not in TABLES["one_or_pair"]
+    return [SequenceKind(name, (TensorKind("float32", 99),))] if sure else []
 
 
 def readable(name: str, program: Program) -> bool:

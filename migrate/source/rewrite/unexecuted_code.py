@@ -27,7 +27,7 @@ from ...library_names import (
     is_dtype,
     tensors_by_use,
 )
-from ...source_files import all_of, asks_class, class_question, literal
+from ...source_files import all_of, asks_class, literal
 from ..observe.instrument import EXPRESSIONS
 from ..observe.observations import (
     NONE,
@@ -55,6 +55,7 @@ from .dataclasses_and_configs import is_dictionary, is_enum, is_settings, kinds_
 from .devices_and_no_grad import says_how
 from .modules import NORMS
 from .row_calls import is_super
+from .tensors import PAIR
 
 MOST = 99  # dimensions of an unknown tensor, so that no rewrite for few dimensions is chosen
 SOME_TENSOR = TensorKind("float32", MOST)
@@ -78,8 +79,9 @@ COMPUTING = {"math", "functools", "itertools", "operator", "random", "collection
 COMPUTING |= {"logging", "warnings"}
 OF_LISTS = ("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort")
 PARAMETERS = {"weight", "bias", "running_mean", "running_var"}
+OPERATIONS = (ast.UnaryOp, ast.BinOp, ast.Compare, ast.Slice, ast.Starred, ast.JoinedStr, ast.FormattedValue)
 STATEMENTS: tuple[type[ast.stmt], ...] = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr, ast.If)
-STATEMENTS += (ast.For, ast.Raise, ast.Pass, ast.Assert, ast.Continue, ast.Break)
+STATEMENTS += (ast.For, ast.Raise, ast.Pass, ast.Assert, ast.Continue, ast.Break, ast.Nonlocal)
 
 
 def was_observed(node: ast.expr) -> bool:
@@ -127,6 +129,15 @@ def _tried(statement: ast.stmt) -> list[ast.stmt]:
     return [statement]
 
 
+def _joined(kinds: Sequence[Kind]) -> Kind | None:
+    """The kind of what `+` or `*` makes of lists, of tuples and sizes, or of one and a number; None of others."""
+    types = {getattr(kind, "type", "tuple") for kind in kinds if isinstance(kind, (SequenceKind, SizeKind))}
+    if len(types) != 1 or not all(isinstance(k, (SequenceKind, SizeKind)) or k == PlainKind("int") for k in kinds):
+        return None
+    items = [item for kind in kinds for item in getattr(kind, "items", [PlainKind("int")])]
+    return SequenceKind(types.pop(), tuple(dict.fromkeys(items)))
+
+
 def _hint(argument: ast.arg) -> str:
     return "" if argument.annotation is None else ast.unparse(argument.annotation)
 
@@ -160,7 +171,8 @@ class Reader:
             for name, kinds in methods.given_to(context.function, context).items():
                 self._know(name, kinds)
             for name in tensors_by_use(context.function, self.resolve, of_module="self" in self.variables):
-                self.variables.setdefault(name, [SOME_TENSOR])
+                if self.variables.get(name, [UNSEEN]) == [UNSEEN]:  # a caller that did not run says no more
+                    self.variables[name] = [SOME_TENSOR]
 
     def resolve(self, node: ast.expr) -> str:
         """The full name of a top-level name of the file, or the row's name for it; empty for anything else."""
@@ -246,15 +258,7 @@ class Reader:
     @contextmanager
     def narrowed(self, test: ast.expr) -> Iterator[None]:
         """Within the block, a variable is a module of the test's class: `isinstance(m, C)`, `type(m) in (C, D)`."""
-        before = dict(self.variables)
-        found: dict[str, list[Kind]] = {}
-        for one in all_of(test):
-            questions = [class_question(side) for side in (one.values if isinstance(one, ast.BoolOp) else [one])]
-            classes = [self.resolve(cls) for _, part in questions for cls in part]
-            if len({name for name, _ in questions}) != 1 or not classes:
-                continue
-            if all(methods.of_modules(cls, self.program) for cls in classes):
-                found[questions[0][0]] = [methods.made_by(cls) for cls in classes]
+        before, found = dict(self.variables), methods.modules_asked_for(test, self.resolve, self.program)
         self.variables |= found
         try:
             yield
@@ -288,15 +292,13 @@ class Reader:
         """The kinds of the items of an expression, by index or in a loop."""
         found: list[Kind] = []
         for kind in kinds:
-            if isinstance(kind, TensorKind):
-                found.append(SOME_TENSOR)
-            elif isinstance(kind, SizeKind):
+            if isinstance(kind, SizeKind):
                 found.append(PlainKind("int"))
             elif isinstance(kind, SequenceKind) and kind.items:
                 found += kind.items
             elif isinstance(kind, ModuleKind) and kind.cls in CONTAINERS:
                 found.append(ModuleKind("torch.nn.Module"))
-            elif isinstance(kind, ModuleKind):
+            elif isinstance(kind, (TensorKind, ModuleKind)):
                 found.append(SOME_TENSOR)
             else:
                 found.append(UNSEEN)
@@ -353,24 +355,21 @@ class Reader:
                 finally:
                     self.variables = before
                 return [UNSEEN]
-            case ast.NamedExpr() | ast.Await() | ast.Yield() | ast.YieldFrom():
-                raise Unwritable(f"{ast.unparse(node)} is not known")
-            case ast.UnaryOp() | ast.BinOp() | ast.Compare() | ast.Slice() | ast.Starred() | ast.JoinedStr():
+            case _ if isinstance(node, OPERATIONS):
                 return self._operation(node)
-            case ast.FormattedValue():
-                self.expression(node.value)
-                return [PlainKind("str")]
         raise Unwritable(f"{ast.unparse(node)} is not known")
 
     def _operation(self, node: ast.expr) -> list[Kind]:
         inside = [self.expression(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
         kinds = [kind for part in inside for kind in part]
-        if isinstance(node, ast.JoinedStr):
+        if isinstance(node, (ast.JoinedStr, ast.FormattedValue)):
             return [PlainKind("str")]
         if any(isinstance(kind, TensorKind) for kind in kinds):
             return [SOME_TENSOR]
         if isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
             return [PlainKind("bool")]
+        if isinstance(node, ast.BinOp) and (sequence := _joined(kinds)) is not None:
+            return [sequence]
         same = {*kinds}
         if isinstance(node, ast.BinOp) and same and same <= {PlainKind("int"), PlainKind("float")}:
             same = {PlainKind("float" if isinstance(node.op, ast.Div) or PlainKind("float") in same else "int")}
@@ -447,14 +446,16 @@ class Reader:
         for kind in self.expression(node.value):
             if isinstance(kind, TensorKind) and node.attr in OF_TENSORS:
                 found.append(OF_TENSORS[node.attr])
+            elif isinstance(kind, SequenceKind) and kind.type in TABLES["pairs"] and node.attr in PAIR:
+                found.append(SOME_TENSOR)
             elif isinstance(kind, ModuleKind) and node.attr in (*PARAMETERS, *TABLES["numbers_of_layers"]):
                 found.append(TensorKind("float32", MOST, parameter=True) if node.attr in PARAMETERS else UNSEEN)
             elif isinstance(kind, ModuleKind) and kind.cls in self.program.translated:
                 found += self.program.attributes(kind.cls).get(node.attr) or [UNSEEN]
             elif isinstance(kind, CallableKind) and (seen := methods.of_class(kind.name, node.attr, self.program)):
                 found += seen
-            elif isinstance(kind, ObjectKind) and (kind != UNSEEN or node.attr == "shape"):  # of tensors and of arrays
-                found.append(UNSEEN if kind != UNSEEN else SizeKind(MOST))
+            elif isinstance(kind, ObjectKind) and (kind != UNSEEN or node.attr in ("shape", "ndim")):  # arrays, too
+                found.append(UNSEEN if kind != UNSEEN else OF_TENSORS[node.attr])
             else:
                 raise Unwritable(f"the value of {ast.unparse(node)} was not seen")
         return list(dict.fromkeys(found))
@@ -465,8 +466,9 @@ class Reader:
                 self.expression(part)
             return [UNSEEN]
         methods.note_given(self.resolve(node.func), node, self.expression, self.program)
-        found, gives = self._called(node)
+        found, given = self._called(node)
         names = list(dict.fromkeys(found))
+        gives = methods.pair_given(names, node) or given
         if not names:
             raise Unwritable(f"what {ast.unparse(node.func)} calls is not known")
         if all(map(QUESTIONS.__contains__, names)):  # whether one of torch's compilers runs
@@ -489,10 +491,14 @@ class Reader:
             known = OF_BUILTINS.get(function.id)
             first = self.items(self.expression(node.args[0])) if function.id == "next" and len(node.args) == 1 else []
             return [f"builtins.{function.id}"], first or [UNSEEN if known is None else PlainKind(known)]
-        if isinstance(function, ast.Attribute) and not self._in_module(function):
-            return self._method(function)
+        if isinstance(function, ast.Attribute):  # and not of a module that the file imports
+            local = ast.unparse(function).partition(".")[0] in self.context.local
+            if local or not self.resolve(function):
+                return self._method(function)
         kinds = self.expression(function)
-        if kinds == [UNSEEN] and self._is_argument(function):
+        handed = isinstance(function, ast.Name) and function.id in self.context.handed
+        # an argument of a function that computes: a constructor would make layers with it
+        if kinds == [UNSEEN] and handed and not self.context.in_python:
             return ["builtins.object.__call__"], [UNSEEN]
         names: list[str] = []
         gives: list[Kind] = []
@@ -500,6 +506,9 @@ class Reader:
             if isinstance(kind, ModuleKind):
                 names.append(f"module {kind.cls}")
                 gives.append(SOME_TENSOR)
+            elif isinstance(kind, CallableKind) and handed and "<locals>" in kind.name:  # written where it is defined
+                names.append("builtins.object.__call__")
+                gives.append(UNSEEN)
             elif isinstance(kind, CallableKind) and kind.what != "partial":
                 names.append(self._known(kind.name))
                 gives += self.expression(node.args[0]) if kind.name in NORMS and node.args else self._given(kind.name)
@@ -509,15 +518,6 @@ class Reader:
             else:
                 return [], []
         return names, list(dict.fromkeys(gives))
-
-    def _is_argument(self, function: ast.expr) -> bool:
-        """Whether it is an argument of a function that computes: a constructor would make layers with it."""
-        return isinstance(function, ast.Name) and function.id in self.context.handed and not self.context.in_python
-
-    def _in_module(self, function: ast.Attribute) -> bool:
-        """Whether it is a function of a module that the file imports."""
-        local = ast.unparse(function).partition(".")[0] in self.context.local
-        return not local and bool(self.resolve(function))
 
     def _known(self, name: str) -> str:
         """The name, if it has a row or is translated too; else raises Unwritable."""

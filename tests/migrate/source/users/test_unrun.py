@@ -118,3 +118,20 @@ def test_a_class_that_is_asked_for_first_is_read_where_a_branch_makes_it(users: 
 def test_a_base_that_mindspore_does_not_have_is_a_problem_where_it_ran(users: Users) -> None:
     said = [problem.text for problem in users["of_theirs"].source.problems]
     assert said == ["torch.nn.modules.batchnorm._NormBase has no row in the mapping table"]
+
+
+def test_shapes_are_put_together_and_values_and_indices_are_told_apart(users: Users) -> None:
+    """As timm's DropPath is copied everywhere, and as layers are made once."""
+    for name in ("sparing", "sparing_tied", "sparing_most", "sparing_drops"):
+        if name != "sparing_drops":  # which draws
+            users[name].agrees()
+        assert not users[name].source.not_run, name
+        users[name].holds(
+            "shape = (x.shape[0],) + (1,) * (x.ndim - 1)",
+            "ops.floor(ops.add(kept, 1 - share))",
+            "        nonlocal found\n",
+            "[layer(again=not tied) for _ in range(3)]",
+            "linspace(0.0, 1.0, x.shape[-1], dtype=x.dtype)",
+        )
+        users[name].lacks("wraps")
+        users[name].holds("places = ")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from functools import wraps
 
 import torch
 import torch.nn.functional as F
@@ -387,3 +388,72 @@ class OfTheirs(_NormBase):
 
 def of_theirs():
     return nn.Sequential(nn.Linear(4, 4), OfTheirs(4)), (torch.randn(3, 4),)
+
+
+def dropped(x, share=0.0, training=False):
+    if share == 0.0 or not training:
+        return x
+    shape = (x.shape[0],) + (1,) * (x.ndim - 1)
+    kept = torch.rand(shape, dtype=x.dtype, device=x.device)
+    return x.div(1 - share) * kept.add_(1 - share).floor()
+
+
+def once(make):
+    found = None
+
+    @wraps(make)
+    def made(*args, again=True, **kwargs):
+        if again:
+            return make(*args, **kwargs)
+        nonlocal found
+        if found is not None:
+            return found
+        found = make(*args, **kwargs)
+        return found
+
+    return made
+
+
+class Drops(nn.Module):
+    def __init__(self, share=0.0):
+        super().__init__()
+        self.share = share
+
+    def forward(self, x):
+        return dropped(x, self.share, self.training)
+
+
+class Sparing(nn.Module):
+    """One layer several times, of which some features may be chosen."""
+
+    def __init__(self, tied=False, most=0, share=0.0):
+        super().__init__()
+        layer = once(lambda: nn.Linear(8, 8))
+        self.layers = nn.ModuleList([layer(again=not tied) for _ in range(3)])
+        self.drops = Drops(share) if share > 0 else nn.Identity()
+        self.most = most
+
+    def forward(self, x):
+        at = torch.linspace(0.0, 1.0, x.shape[-1], device=x.device, dtype=x.dtype)
+        for layer in self.layers:
+            x = self.drops(layer(x)) * at
+        if self.most:
+            places = x.topk(self.most, dim=-1).indices
+            x = x.gather(-1, places) - x.max(dim=-1, keepdim=True).values
+        return x
+
+
+def sparing():
+    return Sparing(), (torch.randn(4, 8),)
+
+
+def sparing_tied():
+    return Sparing(tied=True), (torch.randn(4, 8),)
+
+
+def sparing_most():
+    return Sparing(most=3), (torch.randn(4, 8),)
+
+
+def sparing_drops():
+    return Sparing(share=0.5).eval(), (torch.randn(4, 8),)

@@ -166,7 +166,7 @@ def _candidates(name: str, swapped: bool, in_place: bool) -> Iterator[str]:
     if place.startswith(("torchvision", "torch.ops.torchvision")):
         yield f"torchvision.ops.{last}"
         return
-    if not place.startswith("torch"):
+    if not place.startswith("torch") or place.startswith(("torch.__version__", "torch.version.")):  # texts
         return
     if last.startswith("__"):
         part = last.strip("_")

@@ -324,12 +324,12 @@ class FileBuilder(Program):
                     made = self._translated(context, statement, name)
                     switches = name == "train" and self.derives(qualified, MODULE)
                     body += self._noted(file, statement, [as_told(made) if switches else made])
-                    adds |= context.adds
                 elif self.derives(qualified, MODULE) or qualified in self.unread:  # also what ran before the model did
                     self._needed(file, statement)
                     body += self._noted(file, statement, [*unseen_method(statement, context, statement.name in handed)])
                 elif not INSTALLED.intersection(Path(file).parts):
                     list_method(statement, context)
+                adds |= context.adds
             elif not is_dropped(statement):
                 renamed = as_construct(self._attribute(file, statement), self.derives(qualified, MODULE))
                 body += self._noted(file, statement, [renamed])

@@ -41,7 +41,7 @@ from .torch_changes_after_init import changes
 from .torch_construction import ConstructionLog, is_table, taken_out
 from .torch_simplified_transformers import for_training, tie_weights
 from .torch_simplified_transformers import install as install_simplified
-from .torch_values import Names, WithoutValues, as_imported, noted
+from .torch_values import Names, WithoutValues, as_imported, module_name, noted
 
 # functions of torch that compute in plain Python what initialisation needs: converted from their source
 WRITTEN_FROM_SOURCE = ("torch.nn.init._calculate_fan_in_and_fan_out", "torch.nn.init.calculate_gain")
@@ -322,7 +322,8 @@ def _files(modules: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for module in modules:
         file = getattr(sys.modules.get(module), "__file__", None)
-        if isinstance(file, str) and file.endswith(".py") and _of_models(file) and Path(file).is_file():
+        own = isinstance(file, str) and file.endswith(".py") and _of_models(file) and Path(file).is_file()
+        if own and module_name(module) == module:
             found[module] = file  # torch.ops names a file that does not exist
     return found
 
@@ -389,8 +390,8 @@ def _named(function: FunctionType, code: CodeType, tree: ast.Module) -> dict[str
     """The module and the qualified name of a function; functools.wraps would give those of the function inside."""
     node = definition(tree, code.co_name, code.co_firstlineno)
     if not hasattr(function, "__wrapped__") or node is None:
-        return {"module": function.__module__, "name": function.__qualname__}
-    return {"module": function.__globals__["__name__"], "name": qualified(tree, node)}
+        return {"module": module_name(function.__module__), "name": function.__qualname__}
+    return {"module": module_name(function.__globals__["__name__"]), "name": qualified(tree, node)}
 
 
 def _functions(files: Container[str]) -> dict[tuple[str, CodeType], list[FunctionType]]:

@@ -244,13 +244,30 @@ def is_plain(value: Any) -> bool:
     return isinstance(value, PLAIN) or (type(value) in (list, tuple) and all(map(is_plain, value)))
 
 
+def module_name(module: str) -> str:
+    """The longest of the names under which a module's file was imported: one in a folder of a package that has no
+    `__init__.py` may be imported from that folder, and from the one above it, and then all that is in it exists twice.
+    """
+    return _imported_twice(len(sys.modules)).get(module, module)
+
+
+@functools.lru_cache(1)
+def _imported_twice(_: int) -> dict[str, str]:
+    names: dict[str, dict[int, str]] = {}
+    for name, module in list(sys.modules.items()):
+        if file := getattr(module, "__dict__", {}).get("__file__"):
+            names.setdefault(file, {}).setdefault(id(module), name)  # os.path is posixpath, and not a second module
+    twice = [list(same.values()) for same in names.values() if len(same) > 1]
+    return {name: max(same, key=len) for same in twice for name in same}
+
+
 def standing(found: Any) -> str:
     """Module and qualified name; for a function made in another, the name that its file's top gives it, if any."""
     module, name = getattr(found, "__module__", ""), getattr(found, "__qualname__", "")
     if "<locals>" in name:
         top = vars(sys.modules[module]) if module in sys.modules else {}
         name = next((key for key, value in top.items() if value is found), name)
-    stands = f"{module}.{name}"
+    stands = f"{module_name(module)}.{name}"
     return SIMPLIFIED.get(stands, stands)
 
 

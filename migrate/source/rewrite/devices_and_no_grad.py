@@ -9,7 +9,8 @@ values where possible, on the device "meta".
 What is computed inside of a context without gradients is cut off from its gradient there, each tensor where it is made;
 a name for another tensor, `y = x`, is none.
 
-A model that asks its first parameter for a device or a dtype asks an attribute: graph mode has no generators.
+A model that asks its first parameter for a device or a dtype asks an attribute: graph mode has no generators. What it
+asks of torch itself, such as its version, is answered as in the run.
 """
 
 from __future__ import annotations
@@ -30,10 +31,12 @@ from ..observe.observations import (
     ModuleKind,
     ObjectKind,
     PlainKind,
+    PythonModule,
     SequenceKind,
     TensorKind,
     always,
     callees_of,
+    constants_of,
     kinds_of,
     set_callee,
     set_kinds,
@@ -42,6 +45,7 @@ from .context import UNSEEN, Context, Problem, Stage, Unwritable, handles, row_o
 
 DEVICE = ObjectKind("torch.device")
 HERE = "cpu"
+CLASS_OF_TENSORS = re.compile(r"torch\.(?:cuda\.)?(\w+)Tensor")
 NUMBER = "torch.Tensor.get_device"  # -1 on a CPU
 ANSWERS: dict[str, bool] = TABLES["tensor_answers"]
 SIMPLE = (ast.Assign, ast.AnnAssign, ast.Expr)  # statements that surely run in a constructor
@@ -377,3 +381,64 @@ def _begins_with_weight(cls: str) -> bool:
     row = row_of(cls)
     switches = () if row is None else {argument.torch for argument in row.arguments} & {"affine", "elementwise_affine"}
     return row is not None and bool(row.state) and row.state[0].torch == "weight" and not switches
+
+
+# Questions about torch itself, answered by their value in the run
+
+
+@handles(syntax=[ast.Compare, ast.Call, ast.Attribute])
+def version_asked(node: ast.Compare | ast.Call | ast.Attribute, context: Context) -> ast.expr | None:
+    """`torch.__version__ >= "1.5.0"`, or `newer(torch.__version__, "1.5.0")`, as its value in the run."""
+    given = [node] if isinstance(node, ast.Attribute) else list(ast.iter_child_nodes(node))
+    given = [part.value if isinstance(part, ast.keyword) else part for part in given]
+    asking = [part for part in given if any(map(_is_version, ast.walk(part)))]
+    fixed = isinstance(node, ast.Compare) or all(part in asking or literal(part)[0] for part in given[1:])
+    return _only_constant(node) if asking and fixed else None
+
+
+def _is_version(node: ast.AST) -> bool:
+    named = isinstance(node, ast.Attribute) and node.attr == "__version__"
+    return named and always(kinds_of(node.value), PythonModule)
+
+
+def as_dtype(node: ast.expr, context: Context) -> ast.expr | None:
+    """One of torch's classes of tensors, or its name, as the dtype of its values; None for anything else."""
+    if isinstance(node, ast.IfExp):
+        body, other = as_dtype(node.body, context), as_dtype(node.orelse, context)
+        return ast.IfExp(context.visit(node.test), body, other) if body and other else None
+    name = node.value if isinstance(node, ast.Constant) else None
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        name = context.program.names(context.file).name(node)
+    found = CLASS_OF_TENSORS.fullmatch(name) if isinstance(name, str) else None
+    dtype = TABLES["legacy_dtypes"].get(found[1]) if found else None
+    return None if dtype is None else context.name(f"mindspore.{dtype}")
+
+
+@handles(syntax=[ast.Compare])
+def class_of_tensors_asked(node: ast.Compare, context: Context) -> None:
+    """Refuse `x.type() == "torch.FloatTensor"`: in the new file `x.type()` is a dtype, and never such a text."""
+    texts = [literal(side)[1] for side in (node.left, *node.comparators)]
+    if any(isinstance(text, str) and CLASS_OF_TENSORS.fullmatch(text) for text in texts):
+        raise Unwritable("a text for a class of tensors: compare dtypes, as in x.dtype == torch.float32")
+
+
+@handles(*TABLES["framework_questions"])
+def framework_question(node: ast.Call, context: Context) -> ast.expr | None:
+    """`torch.jit.is_scripting()` and the like, whose value is a constant here."""
+    return _only_constant(node)
+
+
+@handles(syntax=[ast.Call])
+def setting(node: ast.Call, context: Context) -> ast.expr | None:
+    """A package's settings, and questions about torch's modules, such as `hasattr(F, "scaled_dot_product_attention")`,
+    as constants."""
+    callees = callees_of(node)
+    plain = bool(callees) and not node.args and not node.keywords and context.program.settings.issuperset(callees)
+    kinds = kinds_of(node.args[0]) if node.args else []
+    asks_torch = bool(kinds) and all(isinstance(k, PythonModule) and k.name.startswith("torch") for k in kinds)
+    return _only_constant(node) if plain or asks_torch else None
+
+
+def _only_constant(node: ast.expr) -> ast.expr | None:
+    constants = constants_of(node)
+    return ast.Constant(constants[0]) if constants is not None and len(constants) == 1 else None

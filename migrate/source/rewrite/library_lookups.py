@@ -488,38 +488,6 @@ def backend(node: ast.Attribute, context: Context) -> ast.expr | None:
     return ast.Constant(node.attr) if name.startswith(BACKENDS) else None
 
 
-@handles(syntax=[ast.Compare])
-def version_asked(node: ast.Compare, context: Context) -> ast.expr | None:
-    """`torch.__version__ >= "1.5.0"` as its value in the run."""
-    for side in (node.left, *node.comparators):
-        for inner in ast.walk(side):
-            if isinstance(inner, ast.Attribute) and inner.attr == "__version__":
-                return _only_constant(node) if always(kinds_of(inner.value), PythonModule) else None
-    return None
-
-
-@handles(*TABLES["framework_questions"])
-def framework_question(node: ast.Call, context: Context) -> ast.expr | None:
-    """`torch.jit.is_scripting()` and the like, whose value is a constant here."""
-    return _only_constant(node)
-
-
-@handles(syntax=[ast.Call])
-def setting(node: ast.Call, context: Context) -> ast.expr | None:
-    """A package's settings, and questions about torch's modules, such as `hasattr(F, "scaled_dot_product_attention")`,
-    as constants."""
-    callees = callees_of(node)
-    plain = bool(callees) and not node.args and not node.keywords and context.program.settings.issuperset(callees)
-    kinds = kinds_of(node.args[0]) if node.args else []
-    asks_torch = bool(kinds) and all(isinstance(k, PythonModule) and k.name.startswith("torch") for k in kinds)
-    return _only_constant(node) if plain or asks_torch else None
-
-
-def _only_constant(node: ast.expr) -> ast.expr | None:
-    constants = constants_of(node)
-    return ast.Constant(constants[0]) if constants is not None and len(constants) == 1 else None
-
-
 @handles("torch.jit.annotate")
 def annotated(node: ast.Call, context: Context) -> ast.expr | None:
     """`torch.jit.annotate(type, value)`, which is the value."""

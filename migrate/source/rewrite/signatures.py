@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Callable, Iterator
+from importlib import metadata
 from typing import Any
 
 from ...library_names import COUNTERPARTS, TABLES, dtype_name, is_dtype
@@ -87,12 +88,8 @@ class SignatureRewriter(ast.NodeTransformer):
         name = self.resolve(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
         if name.startswith("torch.") and is_dtype(name.removeprefix("torch.")):
             return self.program.name(dtype_name(name.removeprefix("torch.")))
-        row = self.program.row(name) if name else None
-        if (
-            row is not None
-            and row.mindspore
-            and self.resolve(node) not in {*TABLES["classes"], *self.program.translated}
-        ):
+        row = self.program.row(name) if name and name not in {*TABLES["classes"], *self.program.translated} else None
+        if row is not None and row.mindspore:
             return (
                 self.program.name(row.mindspore)
                 if row.kind == "function" and not fills(row) and row.takes_defaults
@@ -128,7 +125,10 @@ class SignatureRewriter(ast.NodeTransformer):
         return self.default(node) if self.value else self._class(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        """The same with a module in front."""
+        """The same with a module in front; torch's version as it is now."""
+        if (name := self.resolve(node)).startswith("torch.__version__"):
+            version = ast.Constant(metadata.version("torch").partition("+")[0])
+            return version if name.endswith("__") else self.generic_visit(node)  # or a method of the text
         return self.default(node) if self.value else self._class(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -48,6 +47,7 @@ from .context import (
     handles,
     row_of,
 )
+from .devices_and_no_grad import as_dtype
 from .initializers import VALUES, attribute, method_call, underlying_tensor, write_value
 from .row_calls import NUMPYS, argument_of, is_method, pythons_number
 
@@ -57,7 +57,6 @@ TEMPLATES: dict[str, str] = TABLES["tensor_methods"]
 PAIR = ("values", "indices")
 # what x.to(…) is given besides a dtype or a tensor: a device, how it is copied, and how it lies in memory
 NO_CAST = {ObjectKind("torch.device"), ObjectKind("torch.memory_format"), NONE, *map(PlainKind, ("str", "bool", "int"))}
-CLASS_OF_TENSORS = re.compile(r"torch\.(?:cuda\.)?(\w+)Tensor")
 
 
 class Call(NamedTuple):
@@ -109,23 +108,14 @@ def _to(call: Call) -> ast.expr:
 
 
 def _type(call: Call) -> ast.expr:
-    """`x.type(torch.LongTensor)` and `x.type("torch.LongTensor")`, the classes as dtypes; and `x.type(dtype)`."""
-    if len(call.args) != 1 or {*call.args[0].kinds} != {DtypeKind()}:
+    """`x.type(torch.LongTensor)` and `x.type("torch.LongTensor")`, the classes as dtypes; and `x.type(dtype)`. What
+    `x.type()` gives is the dtype, too, so that a variable of such text has one."""
+    if not call.args and not call.named:
+        return attribute(call.tensor.node, "dtype")
+    kinds = {*call.args[0].kinds} if len(call.args) == 1 else set()
+    if kinds != {DtypeKind()} and (kinds != {PlainKind("str")} or isinstance(call.args[0].node, ast.Constant)):
         raise Unwritable("torch.Tensor.type: write the dtype, as in x.to(torch.int64)")
-    return _to(call)
-
-
-def _as_dtype(node: ast.expr, context: Context) -> ast.expr | None:
-    """One of torch's classes of tensors, or its name, as the dtype of its values; None for anything else."""
-    if isinstance(node, ast.IfExp):
-        body, other = _as_dtype(node.body, context), _as_dtype(node.orelse, context)
-        return ast.IfExp(context.visit(node.test), body, other) if body and other else None
-    name = node.value if isinstance(node, ast.Constant) else None
-    if isinstance(node, (ast.Name, ast.Attribute)):
-        name = context.program.names(context.file).name(node)
-    found = CLASS_OF_TENSORS.fullmatch(name) if isinstance(name, str) else None
-    dtype = TABLES["legacy_dtypes"].get(found[1]) if found else None
-    return None if dtype is None else context.name(f"mindspore.{dtype}")
+    return method_call(call.tensor.node, "astype", call.args[0].node)
 
 
 METHODS: dict[str, Writer] = {
@@ -147,7 +137,7 @@ def method(node: ast.Call, context: Context) -> ast.expr | None:
     named = {word.arg: word.value for word in node.keywords if word.arg is not None}
     name = callees[0].removeprefix(PREFIX)
     given = [copy.deepcopy(part) for part in (node.func.value, *node.args, *named.values())]
-    dtypes = [_as_dtype(part, context) if name == "type" else None for part in given]
+    dtypes = [as_dtype(part, context) if name == "type" else None for part in given]
     tensor, *items = (
         argument_of(part, context) if dtype is None else ObservedArgument(dtype, [DtypeKind()], None)
         for part, dtype in zip(given, dtypes, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 import pytest
 from msmigrate.migrate import model_spec
@@ -160,3 +161,28 @@ def test_what_nothing_needs_goes(source: Emitted, word: str) -> None:
 def test_all_of_it_is_written(source: Emitted) -> None:
     assert source.problems == []
     ast.parse(source.text)
+
+
+def test_a_file_that_is_imported_under_two_names_is_one(tmp_path: Path) -> None:
+    """Of a package without an `__init__.py`, from inside and from above it: its functions were taken to be another's,
+    so that what had run was written as if it had not."""
+    inner = tmp_path / "restoring" / "nets"
+    inner.mkdir(parents=True)
+    (inner / "__init__.py").write_text("import importlib\nimportlib.import_module('restoring.nets.net')\n")
+    (inner / "parts.py").write_text(
+        "from torch import nn\n\n\nclass Part(nn.Module):\n    def __init__(self, width):\n        super().__init__()\n"
+        "        self.fc = nn.Linear(width, width)\n\n    def forward(self, x):\n        return self.fc(x) * 2\n"
+    )
+    (inner / "net.py").write_text(
+        "from restoring.nets.parts import Part\nfrom torch import nn\n\n\nclass Net(nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.parts = nn.ModuleList()\n"
+        "        for _ in range(2):\n            self.parts.append(nn.Sequential(Part(8)))\n\n"
+        "    def forward(self, x):\n        for part in self.parts:\n            x = part(x)\n        return x\n"
+    )
+    ask = "source.observe.torch_observe_worker", f"{inner / 'net.py'}:Net()", "convert-model", "2x8"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        report = model_spec.ask(*ask)
+    found = build_file(Observations(report), "build", "A net.")
+    assert "self.update_parameters_name()" in found.text and "# not run" not in found.text
+    assert not found.problems and not found.not_run

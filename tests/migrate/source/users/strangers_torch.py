@@ -597,3 +597,36 @@ class Learner(nn.Module):
 def learner():
     torch.manual_seed(0)
     return Learner(), (torch.randn(2, 6),)
+
+
+VERSION = [int(part) for part in torch.__version__.split(".")[:2]]
+
+
+def newer(version, than):
+    return [int(part) for part in version.split("+")[0].split(".")] >= [int(part) for part in than.split(".")]
+
+
+class Versioned(nn.Module):
+    """Asks torch which it is, and passes dtypes on as the names of classes."""
+
+    def __init__(self):
+        super().__init__()
+        padding = 1 if newer(torch.__version__, "1.5.0") else 2
+        self.conv = nn.Conv1d(3, 4, 3, padding=padding)
+        self.steps = torch.arange(8)
+
+    def forward(self, x):
+        x = self.conv(x)
+        torch.cuda.empty_cache()
+        return x + self.places(x, x.type()) * (2 if VERSION >= [1, 10] else 3)
+
+    def places(self, x, dtype):
+        return self.steps.type(dtype) + (x > 0).type(dtype).sum(1, keepdim=True)
+
+    def is_half(self, x: torch.Tensor):
+        return x.type() == "torch.HalfTensor"
+
+
+def versioned():
+    torch.manual_seed(0)
+    return Versioned(), (torch.randn(2, 3, 8),)

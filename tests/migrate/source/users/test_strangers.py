@@ -149,3 +149,14 @@ def test_what_a_model_keeps_and_does_not_compute_with_is_left_out(users: Users) 
     said = [problem.text for problem in found.source.left_out]
     assert "self.prepare is left out: nothing here computes with it (Compose of torchvision)" in said
     assert [problem.text for problem in found.source.not_run] == ["what self.optimizer.zero_grad calls is not known"]
+
+
+def test_the_version_of_torch_and_classes_of_tensors_as_texts(users: Users) -> None:
+    found = users["versioned"]
+    found.agrees()
+    found.holds("padding = 1\n", "self.places(x, x.dtype)", "self.steps.astype(dtype)")
+    found.holds("VERSION = [int(part) for part in '", ".split('.')[:2]]", "2 if VERSION >= [1, 10] else 3")
+    found.lacks("torch.", "empty_cache")
+    assert [problem.text for problem in found.source.not_run] == [
+        "a text for a class of tensors: compare dtypes, as in x.dtype == torch.float32"
+    ]

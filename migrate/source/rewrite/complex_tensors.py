@@ -17,6 +17,7 @@ DRAWN = {f"torch.{one}": f"mindspore.ops.{one}" for one in ("rand", "randn")}  #
 FULL = "mindspore.ops.full(size, value, dtype=mindspore.float32)"
 OPERATORS = {ast.Mult: "mul", ast.Div: "div"}  # those in which MindSpore's complex tensors have no gradient, or another
 NUMBERS = [{PlainKind("int")}, {PlainKind("float")}, {PlainKind("int"), PlainKind("float")}]
+FLOAT32 = "mindspore.float32"
 MEASURED = (ast.Add, ast.Sub, ast.MatMult)
 
 
@@ -35,6 +36,8 @@ def may_be_complex(kinds: Iterable[Kind]) -> bool:
 def write_template(torch: str, given: Mapping[str, ObservedArgument], name: Namer) -> ast.expr | None:
     """The expression for a call that has a template, by torch's names of the arguments; else None."""
     names = set(given) - {"device"}  # a process of MindSpore has one
+    if torch in TABLES["makes_float32"] and "dtype" in given and ast.unparse(given["dtype"].node) == FLOAT32:
+        names -= {"dtype"}
     wide = "input" in given and are_tensors(given["input"].kinds, "float", "bfloat16", "int64")
     for row, arguments, template in (*TABLES["plain_calls"], *(TABLES["plain_calls_of_wide"] if wide else ())):
         if row == torch and {*arguments} == names:

@@ -237,9 +237,10 @@ def _aliases(model: nn.Module) -> dict[str, str]:
 
 def _leaves_of(outputs: Iterable[torch.Tensor]) -> set[int]:
     """The ids of the tensors for which a backward pass from these outputs leaves a gradient."""
-    waiting: list[Any] = [output.grad_fn for output in outputs]
+    given = list(outputs)
+    waiting: list[Any] = [output.grad_fn for output in given]
     seen: set[Any] = {None}
-    found = set()
+    found = {id(output) for output in given}  # a parameter may be an output as it is, for a loss to compute with
     while waiting:
         node = waiting.pop()
         if node not in seen:

@@ -114,6 +114,8 @@ class _Rounding(TorchDispatchMode):
             return self._of_log_softmax(result, *args)
         if func is aten.native_batch_norm_backward.default:
             return self._of_a_norm(result, *args)
+        if func is aten._prelu_kernel_backward.default:
+            return self._of_slopes(result, *args)
         kernel = _by_operator().get(func)
         if kernel is None:
             return result
@@ -177,6 +179,21 @@ class _Rounding(TorchDispatchMode):
         if of_bias is not None and of_bias.dtype == torch.float32:
             of_bias = by_image(upstream)
         return of_input, of_weight, of_bias
+
+    def _of_slopes(
+        self, exact: tuple[torch.Tensor, torch.Tensor], upstream: torch.Tensor, x: torch.Tensor, slopes: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The gradients of PReLU; the slopes', which torch adds up next, are added one after the other for each slope.
+        Their sum stands in the place of the first, with zeros behind it, so that it is what torch's sum gives."""
+        of_input, terms = exact
+        if terms.dtype != torch.float32 or not terms.numel():
+            return exact
+        own = [axis for axis, size in enumerate(slopes.shape) if size > 1]
+        order = [axis for axis in range(terms.ndim) if axis not in own] + own
+        added = one_by_one(terms.detach().permute(order).reshape(-1, slopes.numel())).reshape(slopes.shape)
+        first = torch.zeros_like(terms)
+        first[tuple(slice(None) if axis in own else slice(1) for axis in range(terms.ndim))] = added
+        return of_input, first
 
     def _of_a_norm(
         self,

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from msmigrate.parity.job import Pair, ParityJob
 from msmigrate.parity.noise import Kernel, kernels
+from msmigrate.parity.record.torch_precision import rounding_as_mindspore
 from msmigrate.parity.result import Report
 from msmigrate.parity.run import parity_step
 from msmigrate.parity.tensor_verdict import Verdict
@@ -48,7 +50,31 @@ def test_a_kernel_is_as_far_off_as_the_table_says(measured: dict[str, Any], kern
 
 @pytest.mark.full
 def test_mindspore_adds_as_the_table_says_to_the_bit() -> None:
-    assert told("sums.py") == {kernel.function: 0.0 for kernel in kernels() if kernel.added}
+    apart = told("sums.py")
+    assert apart.pop("prelu") < 0.4, "as far from float64, and not the same numbers everywhere"
+    to_the_bit = [kernel.function for kernel in kernels() if kernel.added in ("by row", "by image")]
+    assert apart == dict.fromkeys(to_the_bit, 0.0)
+
+
+@pytest.mark.parametrize("slopes", [1, 6], ids=["one", "one for each channel"])
+@pytest.mark.parametrize("shape", [(16, 6, 40, 40), (4096, 6)], ids=["images", "rows"])
+def test_the_gradient_of_slopes_is_added_one_after_the_other(shape: tuple[int, ...], slopes: int) -> None:
+    """Of a PReLU's one slope over many pixels MindSpore's was 4.1 of the noise, of a right net."""
+    draws = torch.Generator().manual_seed(0)
+    x, upstream = (torch.randn(shape, generator=draws) for _ in range(2))
+
+    def gradient(dtype: torch.dtype) -> torch.Tensor:
+        layer = torch.nn.PReLU(slopes, dtype=dtype)
+        layer(x.to(dtype)).backward(upstream.to(dtype))
+        return layer.weight.grad.double()
+
+    exact, plain = gradient(torch.float64), gradient(torch.float32)
+    with rounding_as_mindspore():
+        found = gradient(torch.float32)
+    terms = torch.where(x > 0, 0.0, x * upstream).movedim(1, -1) if slopes > 1 else torch.where(x > 0, 0.0, x * upstream)
+    added = np.add.accumulate(terms.reshape(-1, slopes).numpy(), 0)[-1]
+    assert torch.equal(found, torch.from_numpy(added).double())
+    assert torch.allclose(found, exact, rtol=1e-3) and (found - exact).norm() > 3 * (plain - exact).norm()
 
 
 def test_no_operator_stands_there_twice() -> None:

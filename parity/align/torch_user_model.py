@@ -34,7 +34,7 @@ from ...training.models import torch_models
 from ...training.models.model_names import flat, of_batch
 from ...training.recipe.schema import Recipe
 from ...training.step import torch_step
-from ...training.step.torch_step import StepResult, TrainStep, build_loss, joined
+from ...training.step.torch_step import StepResult, TrainStep, as_number, build_loss, joined
 from ...workers.worker import ready
 from ..job import ParityJob, as_arrays, recipe_of
 from ..record.batches import Images, given_batches, write_inputs
@@ -484,9 +484,7 @@ class PairStep(TrainStep):
             if self.taken.loss is None and not self.recipe.loss.own:
                 single(output, torch.Tensor, "torch")
             loss = run_users("the torch loss", partial(self.loss_function, output, y))
-            if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
-                raise BadInput("the torch loss returns no single number")
-            loss = loss.reshape(())
+            loss = as_number(loss).reshape(())
             (loss / parts * scale).backward()
             total += loss.detach() / parts
             outputs.append(first(output, torch.Tensor))
@@ -501,7 +499,7 @@ def replay_loss(recipe: Recipe, taken: Given | None) -> Callable[[Any, torch.Ten
     The loss of a step that the user wrote is unknown; any will do, because both sides are given the same gradients.
     """
     if taken is not None and taken.loss is not None:
-        return taken.loss
+        return lambda output, labels: as_number(taken.loss(output, labels))
     whole = recipe.loss.own and (taken is None or taken.step is None)
 
     def loss(output: Any, labels: torch.Tensor) -> torch.Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from msmigrate.errors import BadInput
+from msmigrate.errors import BadInput, WorkerFailed
 from msmigrate.parity.job import Pair, ParityJob
 from msmigrate.parity.result import Outcome, Report
 from msmigrate.parity.run import parity_step as compared_pair

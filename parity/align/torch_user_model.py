@@ -499,7 +499,8 @@ def replay_loss(recipe: Recipe, taken: Given | None) -> Callable[[Any, torch.Ten
     The loss of a step that the user wrote is unknown; any will do, because both sides are given the same gradients.
     """
     if taken is not None and taken.loss is not None:
-        return lambda output, labels: as_number(taken.loss(output, labels))
+        own = taken.loss
+        return lambda output, labels: as_number(own(output, labels))
     whole = recipe.loss.own and (taken is None or taken.step is None)
 
     def loss(output: Any, labels: torch.Tensor) -> torch.Tensor:

@@ -215,7 +215,10 @@ def put_in(model: Any, stand_ins: Sequence[Sequence[Any]]) -> None:
     from onnx import helper
 
     graph = model.graph
-    marks = {name: mark for name, value in _numbers(graph).items() if (mark := _mark(value)) is not None}
+    numbers = _numbers(graph)
+    casts = [node for node in graph.node if node.op_type == "Cast" and node.input[0] in numbers]  # of `x * 3.0`
+    numbers |= {node.output[0]: numbers[node.input[0]].astype(np.float32) for node in casts}
+    marks = {name: mark for name, value in numbers.items() if (mark := _mark(value)) is not None}
     found = set()
     for node in [node for node in graph.node if node.op_type == "Mul" and marks.keys() & set(node.input)]:
         name = next(name for name in node.input if name in marks)
@@ -236,6 +239,9 @@ def put_in(model: Any, stand_ins: Sequence[Sequence[Any]]) -> None:
     lost = [i for i, (_, _, certain) in enumerate(stand_ins) if certain and i not in found]
     if lost:
         raise WorkerFailed(f"the exported graph has lost the place of a {stand_ins[lost[0]][0]}: MindSpore rewrote it")
+    used = {name for node in graph.node for name in node.input}
+    for node in [node for node in casts if node.output[0] in marks and node.output[0] not in used]:
+        graph.node.remove(node)
     _drop_unused(graph)
 
 

@@ -19,7 +19,7 @@ import mindspore  # noqa: E402
 import numpy as np  # noqa: E402
 from mindspore import Tensor, amp  # noqa: E402
 from msmigrate.training.models import mindspore_models  # noqa: E402
-from msmigrate.training.step.mindspore_step import all_times_zero  # noqa: E402
+from msmigrate.training.step.mindspore_amp import all_times_zero  # noqa: E402
 
 
 @mindspore.jit

@@ -1,8 +1,8 @@
 """How MindSpore's CPU kernels add: what `added` says in parity/record/kernels.yaml, `python benchmarks/sums.py`.
 
-Prints how far sums and the gradients of the biases of a Dense, a BatchNorm and a Conv2d are from float64, as shares of
-the result's root mean square, with NumPy's float32 whose numbers are added row by row, and image by image; with --json
-only which share of the gradients' numbers are not these to the bit, at most. Alike rows are what fills up a window, or
+Prints how far sums and the gradients of the biases of a Dense, a BatchNorm and a Conv2d, and of a PReLU's slopes, are
+from float64, as shares of the result's root mean square, with NumPy's float32 whose numbers are added row by row, image
+by image and channel X Alike rows are what fills up a window, or
 what an average hands back to its pixels.
 """
 
@@ -62,6 +62,19 @@ def gradients_of_images(upstream: np.ndarray) -> list[np.ndarray]:
     return found
 
 
+def channel_by_channel(images: np.ndarray) -> np.ndarray:
+    """The sum of each channel over all images, pixel after pixel, each addition rounded to float32."""
+    return one_by_one(np.moveaxis(images, 1, -1).reshape(-1, images.shape[1]))
+
+
+def gradient_of_slopes(upstream: np.ndarray) -> np.ndarray:
+    """The gradient of a PReLU's slopes, one for each channel, where every input is -1; upstream: (N, C, H, W)."""
+    layer = nn.PReLU(upstream.shape[1])
+    by_slope = ops.GradOperation(get_by_list=True, sens_param=True)(layer, ParameterTuple([layer.w]))
+    found: np.ndarray = by_slope(Tensor(-np.ones_like(upstream)), Tensor(upstream))[0].asnumpy()
+    return -found
+
+
 def drawn(kind: str, shape: tuple[int, ...]) -> np.ndarray:
     """What is added up."""
     terms = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
@@ -72,9 +85,10 @@ def drawn(kind: str, shape: tuple[int, ...]) -> np.ndarray:
 
 def main() -> None:
     """Print the table, or how much of it is not to the bit what `added` says."""
-    unlike = dict.fromkeys(("sum", "batch_norm", "convolution"), 0.0)
-    lines = ["| added | of | ops.sum | Dense's bias | row by row | BatchNorm's bias | Conv2d's | image by image |"]
-    lines += ["|---|---|---|---|---|---|---|---|"]
+    unlike = dict.fromkeys(("sum", "batch_norm", "convolution", "prelu"), 0.0)
+    lines = ["| added | of | ops.sum | Dense's bias | row by row | BatchNorm's bias | Conv2d's | image by image "]
+    lines[0] += "| PReLU's slopes | channel by channel |"
+    lines += ["|---|---|---|---|---|---|---|---|---|---|"]
     for kind in KINDS:
         for shape in SHAPES:
             terms = drawn(kind, shape)
@@ -82,17 +96,18 @@ def main() -> None:
             images = np.ascontiguousarray(rows.T.reshape(shape[-1], 4, -1, 1).transpose(1, 0, 2, 3))
             exact = rows.astype(np.float64).sum(0)
             summed = ops.sum(Tensor(terms), tuple(range(len(shape) - 1))).asnumpy()
-            by_row, by_image = one_by_one(rows), image_by_image(images)
+            by_row, by_image, by_channel = one_by_one(rows), image_by_image(images), channel_by_channel(images)
             of_dense, (of_norm, of_convolution) = bias_gradient(terms), gradients_of_images(images)
+            of_prelu = gradient_of_slopes(images)
             for name, found, expected in (
                 ("sum", of_dense, by_row),
                 ("batch_norm", of_norm, by_image),
                 ("convolution", of_convolution, by_image),
             ):
                 unlike[name] = max(unlike[name], float((found != expected).mean()))
-            cells = [
-                f"{apart(found, exact):.1e}" for found in (summed, of_dense, by_row, of_norm, of_convolution, by_image)
-            ]
+            unlike["prelu"] = max(unlike["prelu"], abs(apart(of_prelu, exact) / apart(by_channel, exact) - 1))
+            all_of_them = (summed, of_dense, by_row, of_norm, of_convolution, by_image, of_prelu, by_channel)
+            cells = [f"{apart(found, exact):.1e}" for found in all_of_them]
             lines.append(f"| {' × '.join(map(str, shape))} | {kind} | {' | '.join(cells)} |")
     print(json.dumps(unlike) if "--json" in sys.argv[1:] else "\n".join(lines))
 

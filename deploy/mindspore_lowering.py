@@ -104,10 +104,22 @@ class ExactGelu(nn.Cell):
         return x * 0.5 * (self.erf(x * (1.0 / math.sqrt(2.0))) + 1.0)
 
 
+class Mish(nn.Cell):
+    """x · tanh(softplus(x)), the softplus being ONNX's own."""
+
+    def __init__(self, marks: StandIns) -> None:
+        super().__init__()
+        self.softplus = StandInFor(marks, "Softplus")
+
+    def construct(self, x: Tensor) -> Tensor:
+        return x * ops.tanh(self.softplus(x))
+
+
 def functions_for_onnx(marks: StandIns) -> None:
     """Let the functions of mindspore.ops that the exporter cannot write compute in other forms, in this process."""
     own_gelu, own_pad, own_max_pool2d = ops.gelu, ops.pad, ops.max_pool2d
     mark = marks.add(StandIn("Erf", {}, certain=False))
+    soft = marks.add(StandIn("Softplus", {}, certain=False))
     root = 1.0 / math.sqrt(2.0)
 
     def hardsigmoid(input: Tensor) -> Tensor:
@@ -123,6 +135,9 @@ def functions_for_onnx(marks: StandIns) -> None:
         if approximate == "none":
             return input * 0.5 * (input * root * mark + 1.0)
         return own_gelu(input, approximate)
+
+    def mish(input: Tensor) -> Tensor:
+        return input * ops.tanh(input * soft)
 
     def rsqrt(input: Tensor) -> Tensor:
         return 1.0 / ops.sqrt(input)
@@ -171,7 +186,13 @@ def functions_for_onnx(marks: StandIns) -> None:
 
     ops.avg_pool2d, ops.max_pool2d = avg_pool2d, max_pool2d
     ops.hardsigmoid, ops.hardswish, ops.erf, ops.gelu = hardsigmoid, hardswish, erf, gelu
-    ops.rsqrt, ops.adaptive_avg_pool2d, ops.pad, ops.masked_fill = rsqrt, adaptive_avg_pool2d, pad, masked_fill
+    ops.rsqrt, ops.mish, ops.adaptive_avg_pool2d, ops.pad, ops.masked_fill = (
+        rsqrt,
+        mish,
+        adaptive_avg_pool2d,
+        pad,
+        masked_fill,
+    )
 
 
 LOWEST = float(np.finfo(np.float32).min)
@@ -393,6 +414,7 @@ FOR_ONNX: dict[type, Form] = {
     nn.HSwish: lambda cell, marks: HSwish(),
     nn.HSigmoid: lambda cell, marks: HSigmoid(),
     nn.GELU: _gelu,
+    nn.Mish: lambda cell, marks: Mish(marks),
     nn.ELU: _elu,
     nn.GroupNorm: _group_norm,
 }

@@ -154,18 +154,27 @@ CONVOLUTIONS = ("Conv", "ConvTranspose")
 
 
 def put_right(model: Any) -> None:
-    """Order the pads of convolutions as ONNX has them, in place.
+    """Order the pads of convolutions as ONNX has them, in place, and leave out the shape of a transposed one's output.
 
     ONNX wants where each axis begins and then where each ends (https://onnx.ai/onnx/operators/onnx__Conv.html), and
     MindSpore's exporter writes its own order, beginning and end of each axis in turn: (0, 0, 3, 3) of a kernel of 1 × 7
     would put 3 rows below the image. Padding that is the same everywhere stays as it is.
+
+    Of a transposed convolution MindSpore writes the output's whole shape, where ONNX wants its sizes without batch and
+    channels, and computes pads of them. Where pads are there, they say the same.
     """
     for node in model.graph.node:
         if node.op_type in CONVOLUTIONS:
-            for attribute in node.attribute:
-                if attribute.name == "pads":
-                    pads = list(attribute.ints)
-                    attribute.ints[:] = [*pads[0::2], *pads[1::2]]
+            there = {attribute.name: attribute for attribute in node.attribute}
+            if "pads" in there:
+                pads = list(there["pads"].ints)
+                there["pads"].ints[:] = [*pads[0::2], *pads[1::2]]
+            if "output_shape" in there and "pads" in there:
+                node.attribute.remove(there["output_shape"])
+            elif "output_shape" in there:
+                there["output_shape"].ints[:] = list(there["output_shape"].ints)[2:]
+                if there["auto_pad"].s == b"SAME_LOWER":  # MindSpore's larger side is the end, and ONNX's of this name
+                    there["auto_pad"].s = b"SAME_UPPER"  # the beginning
 
 
 FIRST = 2.0**100  # the numbers are FIRST · (1 + i / STEPS), exact in float32
@@ -206,7 +215,10 @@ def put_in(model: Any, stand_ins: Sequence[Sequence[Any]]) -> None:
     from onnx import helper
 
     graph = model.graph
-    marks = {name: mark for name, value in _numbers(graph).items() if (mark := _mark(value)) is not None}
+    numbers = _numbers(graph)
+    casts = [node for node in graph.node if node.op_type == "Cast" and node.input[0] in numbers]  # of `x * 3.0`
+    numbers |= {node.output[0]: numbers[node.input[0]].astype(np.float32) for node in casts}
+    marks = {name: mark for name, value in numbers.items() if (mark := _mark(value)) is not None}
     found = set()
     for node in [node for node in graph.node if node.op_type == "Mul" and marks.keys() & set(node.input)]:
         name = next(name for name in node.input if name in marks)
@@ -227,6 +239,9 @@ def put_in(model: Any, stand_ins: Sequence[Sequence[Any]]) -> None:
     lost = [i for i, (_, _, certain) in enumerate(stand_ins) if certain and i not in found]
     if lost:
         raise WorkerFailed(f"the exported graph has lost the place of a {stand_ins[lost[0]][0]}: MindSpore rewrote it")
+    used = {name for node in graph.node for name in node.input}
+    for node in [node for node in casts if node.output[0] in marks and node.output[0] not in used]:
+        graph.node.remove(node)
     _drop_unused(graph)
 
 

@@ -64,7 +64,7 @@ def _outputs(
         given = [x.to(dtype) if x.is_floating_point() else x for x in tensors]
         with torch.no_grad():
             outputs = model(*(in_layout(x, channels_last=True) if other else x for x in given))
-        return [x.contiguous().numpy() for x in flat(outputs, torch.Tensor)]
+        return [x.detach().contiguous().numpy() for x in flat(outputs, torch.Tensor)]  # a parameter may be one
 
     try:
         return in_batches(run, inputs, batch)

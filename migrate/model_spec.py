@@ -249,6 +249,12 @@ def _binds_unseen(tree: ast.Module, name: str, bound: Container[str]) -> bool:
     return False
 
 
+COMPUTES = (
+    "; a loss, or what else computes with tensors, is none that makes a model: call it in the forward of an nn.Module, "
+    "and name that class"
+)
+
+
 def _check_call(file: Path, node: ast.AST, spec: Spec) -> None:
     """Raise BadInput where the only object that a name is bound to cannot be called with the arguments of the spec."""
     if isinstance(node, (ast.Constant, ast.JoinedStr, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.AsyncFunctionDef)):
@@ -272,7 +278,8 @@ def _check_call(file: Path, node: ast.AST, spec: Spec) -> None:
         raise BadInput(f"{place} has no argument {unknown[0]}{_near(unknown[0], by_name)}")
     missing = [name for name in required if name not in spec.kwargs]
     if missing:
-        raise BadInput(f"{place} needs {missing[0]}: give it, as in {spec.place}:{spec.name}({missing[0]}=…)")
+        computes = "" if own or len(missing) < 2 else COMPUTES
+        raise BadInput(f"{place} needs {missing[0]}: give it, as in {spec.place}:{spec.name}({missing[0]}=…){computes}")
 
 
 def _near(name: str, known: Iterable[str], *, listed: bool = True) -> str:

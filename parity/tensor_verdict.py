@@ -162,11 +162,13 @@ def judge(
     peak_allowed = PEAK_RATIO * cancelled * max(found.peak, peak_floor)
     why, unjudged = "", None
     blind = allowed > BLIND * size and not nothing
-    if blind and stored and STORED_MOST * stored <= BLIND * size:
+    by_storing = STORED_MOST * stored > BLIND * size
+    if blind and stored and not by_storing:
         # what storing does is known: the rest of the noise decides
         rest = float(np.sqrt(max(noise**2 - stored**2, 0.0)))
-        allowed = STORED_MOST * stored + RATIO * uncertain(exact.size) * max(rest, floor_ulps * EPS32 * size)
-        blind = allowed > BLIND * size
+        of_the_rest = RATIO * uncertain(exact.size) * max(rest, floor_ulps * EPS32 * size)
+        allowed = STORED_MOST * stored + of_the_rest
+        blind, by_storing = allowed > BLIND * size, of_the_rest <= BLIND * size
     if exact.size in BY_LUCK and not blind:
         least = min(BY_LUCK[exact.size] * RATIO * uncertain(exact.size) * noise, BLIND * size)
         allowed, peak_allowed = max(allowed, least), max(peak_allowed, least)
@@ -191,7 +193,7 @@ def judge(
         why = f"torch float32 itself is {away:.2g} of the tensor's size away from float64"
         if zero:
             unjudged, why = Unjudged.ZERO_GRADIENT, f"its gradient is zero but for rounding: {why}"
-        elif STORED_MOST * stored > BLIND * size:
+        elif by_storing:
             unjudged, why = Unjudged.STORAGE, f"float32 cannot hold so small a change of so large a weight: {why}"
         else:
             unjudged = Unjudged.NOISE

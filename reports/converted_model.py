@@ -21,7 +21,8 @@ PACKAGES = ("site-packages", "dist-packages")
 @dataclass(frozen=True)
 class Converted:
     """The result of convert-model: the source, the weights if they were converted and loaded, the trials with other
-    arguments, the proof if there is one, and the reasons for what is missing."""
+    arguments, the proof if there is one, and the reasons for what is missing. weightless: it has no weights to convert.
+    proof: whether there is to be one: not of what has nothing that trains, as a loss."""
 
     model: str
     file: Path
@@ -32,11 +33,12 @@ class Converted:
     stopped: list[str] = field(default_factory=list)
     tried: list[Tried] = field(default_factory=list)
     proof: bool = True
+    weightless: bool = False
 
     @property
     def sound(self) -> bool:
         """Whether everything was written, and is the same where that was to be proven."""
-        whole = not self.written.problems and self.ckpt is not None and not self.stopped
+        whole = not self.written.problems and (self.ckpt is not None or self.weightless) and not self.stopped
         whole = whole and not any(map(is_wrong, self.tried[:1])) and all(one.verdict != "differs" for one in self.tried)
         return whole and (not self.proof or (self.report is not None and self.report.parity))
 
@@ -93,6 +95,14 @@ def tried_lines(tried: Sequence[Tried]) -> list[str]:
         if one.verdict in words:
             alike.setdefault((words[one.verdict], one.why), []).append(one.text)
     return [*lines, *(f"{verdict}: {', '.join(texts)}: {why}" for (verdict, why), texts in alike.items())]
+
+
+def untrained_line(place: str, name: str, file: Path) -> str:
+    """Why there is no proof of what has nothing that trains, and what proves it where it is a loss."""
+    return (
+        "no step to prove: nothing in it trains, so that what was compared above is all. A recipe whose loss it is, "
+        f"`loss: {{name: {place}:{name}, source: {file}}}`, proves it with its step"
+    )
 
 
 def ckpt_line(result: Result, maker: str, *, loaded: bool) -> str:

@@ -193,7 +193,8 @@ def of_arrays(request: Request, folder: Path) -> Results:
 
 def _outputs(request: Request, inputs: tuple[np.ndarray, ...], folder: Path) -> Results:
     """Leave the net's outputs for all rows in the folder, as output, output.1 and so on; for an output that is one
-    number or has no rows in its first axis, that of each batch, the last one filled up with its last row."""
+    number or has no rows in its first axis, that of each batch, one below the other, the last one filled up with its
+    last row."""
     progress("building the net")
     chosen = use(request.target, request.recipe.train.device_id)
     net, total = loaded(request), len(inputs[0])
@@ -201,17 +202,21 @@ def _outputs(request: Request, inputs: tuple[np.ndarray, ...], folder: Path) -> 
     began = time.monotonic()
     progress("compiling")
     parts: list[list[np.ndarray]] = []
+    of_rows: list[bool] = []
     for start in range(0, total, size):
         given = [each[start : start + size] for each in inputs]
         count = len(given[0])
         given = [np.concatenate([each, np.repeat(each[-1:], size - count, axis=0)]) for each in given]
         try:
             gave = [each.asnumpy() for each in flat(net(*map(Tensor, given)), Tensor)]
-            parts.append([each[: len(each) * count // size] if _in_rows(each, size) else each for each in gave])
+            of_rows = [_in_rows(each, size) for each in gave]
+            rows = zip(gave, of_rows, strict=True)
+            parts.append([each[: len(each) * count // size] if in_rows else each for each, in_rows in rows])
         except (RuntimeError, TypeError, ValueError) as error:
             raise _misfit(error, given, len(given[0])) from error
         progress("rows", done=min(start + size, total), total=total)
-    whole = [np.concatenate([*map(np.atleast_1d, each)]) for each in zip(*parts, strict=True)]
+    joins = (np.concatenate if in_rows else np.stack for in_rows in of_rows)
+    whole = [join(pieces) for join, pieces in zip(joins, zip(*parts, strict=True), strict=True)]
     arrays: dict[str, Any] = {f"output{f'.{place}' if place else ''}": each for place, each in enumerate(whole)}
     np.savez(folder / OUTPUTS, **arrays)
     versions = {"mindspore": mindspore.__version__, "numpy": np.__version__}

@@ -23,7 +23,7 @@ from ..parity.job import Pair, ParityJob
 from ..parity.options import StepOptions
 from ..parity.result import Report
 from ..printable import echo
-from ..reports.converted_model import Converted, as_json, ckpt_line, source_lines, tried_lines
+from ..reports.converted_model import Converted, as_json, ckpt_line, source_lines, tried_lines, untrained_line
 from ..reports.html.parity_page import write_html
 from ..reports.parity_json import write_json
 from ..reports.parity_terminal import show
@@ -151,10 +151,16 @@ def _converted(
             _write(target, written.text, force=options.force)
             for line in source_lines(options.model, options.out, written):
                 add_line(line)
-            converted = Converted(options.model, options.out, written, proof=not options.no_proof)
-            converted = _with_weights(options, converted, options.weights or begin.weights, add_line)
+            converted = Converted(options.model, options.out, written, proof=not options.no_proof and begin.trains)
+            if begin.saved or options.weights is not None:
+                converted = _with_weights(options, converted, options.weights or begin.weights, add_line)
+            else:
+                converted = replace(converted, weightless=True, loaded=not written.problems)
             converted = _with_variations(options, converted, folder / "variations", add_line)
-        if not options.no_proof and converted.loaded:
+        if not options.no_proof and converted.loaded and not begin.trains:
+            spec = model_spec.parse(options.model)
+            add_line(untrained_line(spec.place, spec.name, options.out))
+        elif not options.no_proof and converted.loaded:
             converted = _with_proof(options, converted, begin, recipe_file, folder / "run")
             if converted.report is not None:
                 show_proof(replace(converted.report, recipe=options.model))

@@ -25,7 +25,7 @@ from ..deploy.serving import servable
 from ..errors import BadInput, WorkerFailed
 from ..input_files import open_regular, unreadable
 from ..option_fields import STDOUT, as_path, values_of, with_model
-from ..parity.tensor_verdict import Verdict
+from ..parity.tensor_verdict import Unjudged, Verdict
 from ..printable import echo
 from ..processes import ENDING, interrupt, signals_to
 from ..reports.progress import images_counted
@@ -122,7 +122,7 @@ def _exported(options: ExportOptions, worker: Worker = module, say: AddLine = la
         for line in compared_lines(exported, shown=str(checkpoint)):
             add_line(line)
         if not exported.sound:
-            add_line(f"{out} was not written.")
+            add_line(f"{out} was not written.{_advice(exported)}")
             return ExportResult(exported, {"files": []}, lines)
         if form == "lite":
             more = lite.write(exported.file, net_form, files, folder, add_line, force=force)
@@ -272,6 +272,16 @@ def _follow(command: list[str], log: Path, name: str, host: str) -> None:
 
 
 # What the command says of it
+
+
+def _advice(exported: Exported) -> str:
+    """What to do where an output has no verdict because torch's own runs are far apart."""
+    if not any(one.measure.unjudged is Unjudged.NOISE for one in exported.comparisons):
+        return ""
+    return (
+        " An output whose own runs are so far apart is mostly drawn: export a net that returns what it does not draw, "
+        "such as the mean."
+    )
 
 
 def compared_lines(exported: Exported, shown: str) -> Iterator[str]:

@@ -56,7 +56,8 @@ class ProofInputs(NamedTuple):
     weights: the state dict of the model as it is built under a seed. batch: inputs and labels of every step as
     parity-step takes them, None for a model that takes something else than tensors and plain values. plain: whether it
     returns logits, one tensor (N, K), in training mode. inputs: how many tensors it takes. call: how it is called with
-    them, `x0, (x1, x2), mask=x3`; None where they are its arguments by position.
+    them, `x0, (x1, x2), mask=x3`; None where they are its arguments by position. saved: how many tensors its state dict
+    has. trains: whether one of its parameters does, in a loss of one's own none.
     """
 
     weights: Path
@@ -64,6 +65,8 @@ class ProofInputs(NamedTuple):
     plain: bool
     inputs: int = 0
     call: str | None = None
+    saved: int = 1
+    trains: bool = True
 
 
 def start(model: str, shapes: Sequence[str], folder: Path, *, seed: int, batch: int, steps: int) -> ProofInputs:
@@ -75,7 +78,8 @@ def start(model: str, shapes: Sequence[str], folder: Path, *, seed: int, batch: 
     plain = report["alone"] and len(outputs) == 1 and len(outputs[0]) == 2
     plain = plain and outputs[0][0] == report["inputs"][0][0]  # a row for each example, and not for each of its tokens
     count, call = len(report["inputs"] or ()), report["call"]
-    return ProofInputs(weights, None if outputs is None else inputs, plain and call is None, count, call)
+    held = report["saved"], report["trains"]
+    return ProofInputs(weights, None if outputs is None else inputs, plain and call is None, count, call, *held)
 
 
 FLAT_TORCH = """

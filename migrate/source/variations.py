@@ -201,7 +201,8 @@ def try_variations(
     for number, one in enumerate(of_torch):
         if "inputs" in one:
             (folder / f"{number}.json").write_text(json.dumps(one["inputs"]))
-            convert(folder / f"{number}.pth", folder / f"{number}.ckpt", owners=one["classes"], parts=True)
+            if one["saved"]:
+                convert(folder / f"{number}.pth", folder / f"{number}.ckpt", owners=one["classes"], parts=True)
         elif "left" in one or one["stage"] == "run":
             (folder / f"{number}.left").touch()
     makers = (f"def variation_{n}():\n    return {v.source or f'{maker}()'}" for n, v in enumerate(plan))

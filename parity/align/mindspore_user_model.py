@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from types import MappingProxyType
@@ -23,7 +23,7 @@ from ...training.models import mindspore_models
 from ...training.models.mindspore_models import Canonical
 from ...training.models.model_names import flat, of_batch
 from ...training.recipe.schema import Recipe
-from ...training.step.mindspore_step import StepResult, TrainStep, joined
+from ...training.step.mindspore_step import StepResult, TrainStep, as_number, joined
 from ...workers.worker import ready, wait_for
 from ..job import ParityJob, recipe_of
 from ..record.batches import Images, read_inputs
@@ -307,6 +307,15 @@ def initial_values(options: ParityJob, alignment: Alignment, seed: int) -> dict[
 TORCH_TRAINS = (*IN_TORCH_ALONE, Lack.FROZEN)
 
 
+def _compiled(loss: Callable[..., Any]) -> Callable[..., Any]:
+    """The user's loss as a graph is compiled from it."""
+
+    def number(outputs: Any, labels: Any) -> Any:
+        return as_number(loss(outputs, labels))
+
+    return number
+
+
 class PairStep(TrainStep):
     """The recipe's step, with the user's loss, optimizer or whole step in place of its own."""
 
@@ -336,13 +345,13 @@ class PairStep(TrainStep):
         self._own_loss = self._own_loss or taken.loss is not None
         if taken.loss is not None:
             # a graph is compiled from the function itself, and its errors name their place already
-            self.loss_function = taken.loss if self._in_graph_mode else self._own_loss_function
+            self.loss_function = _compiled(taken.loss) if self._in_graph_mode else self._own_loss_function
 
     def _own_loss_function(self, *given: Any) -> Tensor:
         """The user's loss, whose errors say where in their file they are."""
         loss = self.taken.loss
         assert loss is not None
-        found: Tensor = run_users("the MindSpore loss", lambda: loss(*given))
+        found: Tensor = run_users("the MindSpore loss", lambda: as_number(loss(*given)))
         return found
 
     def _make_optimizer(self, trainable: list[Canonical], others: Mapping[str, str] = MappingProxyType({})) -> Any:

@@ -34,7 +34,7 @@ from ...training.models import torch_models
 from ...training.models.model_names import flat, of_batch
 from ...training.recipe.schema import Recipe
 from ...training.step import torch_step
-from ...training.step.torch_step import StepResult, TrainStep, build_loss, joined
+from ...training.step.torch_step import StepResult, TrainStep, as_number, build_loss, joined
 from ...workers.worker import ready
 from ..job import ParityJob, as_arrays, recipe_of
 from ..record.batches import Images, given_batches, write_inputs
@@ -237,9 +237,10 @@ def _aliases(model: nn.Module) -> dict[str, str]:
 
 def _leaves_of(outputs: Iterable[torch.Tensor]) -> set[int]:
     """The ids of the tensors for which a backward pass from these outputs leaves a gradient."""
-    waiting: list[Any] = [output.grad_fn for output in outputs]
+    given = list(outputs)
+    waiting: list[Any] = [output.grad_fn for output in given]
     seen: set[Any] = {None}
-    found = set()
+    found = {id(output) for output in given}  # a parameter may be an output as it is, for a loss to compute with
     while waiting:
         node = waiting.pop()
         if node not in seen:
@@ -483,9 +484,7 @@ class PairStep(TrainStep):
             if self.taken.loss is None and not self.recipe.loss.own:
                 single(output, torch.Tensor, "torch")
             loss = run_users("the torch loss", partial(self.loss_function, output, y))
-            if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
-                raise BadInput("the torch loss returns no single number")
-            loss = loss.reshape(())
+            loss = as_number(loss).reshape(())
             (loss / parts * scale).backward()
             total += loss.detach() / parts
             outputs.append(first(output, torch.Tensor))
@@ -500,7 +499,8 @@ def replay_loss(recipe: Recipe, taken: Given | None) -> Callable[[Any, torch.Ten
     The loss of a step that the user wrote is unknown; any will do, because both sides are given the same gradients.
     """
     if taken is not None and taken.loss is not None:
-        return taken.loss
+        own = taken.loss
+        return lambda output, labels: as_number(own(output, labels))
     whole = recipe.loss.own and (taken is None or taken.step is None)
 
     def loss(output: Any, labels: torch.Tensor) -> torch.Tensor:

@@ -63,7 +63,18 @@ def tanh_of_fractions(x: torch.Tensor) -> torch.Tensor:
     return torch.where(x.abs() > 5.0, torch.sign(x), above * x / below)
 
 
-FORMULAS = {"tanh of fractions": tanh_of_fractions}
+def mish_gradient_of_fractions(upstream: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """The gradient of Mish with that hyperbolic tangent, float32: off by up to 9e-4 where x is between 3 and 7."""
+    wide = x.double()
+    squashed = tanh_of_fractions(nn.functional.softplus(wide))
+    made = squashed + wide * (1.0 - squashed * squashed) * torch.sigmoid(wide)
+    return (upstream.double() * made).float()
+
+
+FORMULAS: dict[str, Callable[..., torch.Tensor]] = {
+    "tanh of fractions": tanh_of_fractions,
+    "gradient of mish by tanh of fractions": mish_gradient_of_fractions,
+}
 LN2 = math.log(2.0)
 
 
@@ -103,7 +114,7 @@ class _Rounding(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kernel = _by_operator("_").get(func)  # of nn.SiLU(inplace=True), and inside of a GRU
         if kernel is not None and args[0].dtype == torch.float32:
-            exact = FORMULAS[kernel.formula](args[0]) if kernel.formula else func(*args, **(kwargs or {}))
+            exact = FORMULAS[kernel.formula](*args) if kernel.formula else func(*args, **(kwargs or {}))
             return args[0].copy_(self._rounded(exact, kernel))
         if func is aten.convolution_backward.default:
             return self._of_a_convolution(func, *args)
@@ -114,13 +125,15 @@ class _Rounding(TorchDispatchMode):
             return self._of_log_softmax(result, *args)
         if func is aten.native_batch_norm_backward.default:
             return self._of_a_norm(result, *args)
+        if func is aten._prelu_kernel_backward.default:
+            return self._of_slopes(result, *args)
         kernel = _by_operator().get(func)
         if kernel is None:
             return result
         if kernel.added:
             return self._summed(result, *args)
         if kernel.formula and result.dtype == torch.float32:
-            result = FORMULAS[kernel.formula](args[0])
+            result = FORMULAS[kernel.formula](*args)
         if isinstance(result, tuple):  # log_sigmoid_forward returns a buffer with its result
             return (self._rounded(result[0], kernel), *result[1:])
         return self._rounded(result, kernel)
@@ -177,6 +190,21 @@ class _Rounding(TorchDispatchMode):
         if of_bias is not None and of_bias.dtype == torch.float32:
             of_bias = by_image(upstream)
         return of_input, of_weight, of_bias
+
+    def _of_slopes(
+        self, exact: tuple[torch.Tensor, torch.Tensor], upstream: torch.Tensor, x: torch.Tensor, slopes: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The gradients of PReLU; the slopes', which torch adds up next, are added one after the other for each slope.
+        Their sum stands in the place of the first, with zeros behind it, so that it is what torch's sum gives."""
+        of_input, terms = exact
+        if terms.dtype != torch.float32 or not terms.numel():
+            return exact
+        own = [axis for axis, size in enumerate(slopes.shape) if size > 1]
+        order = [axis for axis in range(terms.ndim) if axis not in own] + own
+        added = one_by_one(terms.detach().permute(order).reshape(-1, slopes.numel())).reshape(slopes.shape)
+        first = torch.zeros_like(terms)
+        first[tuple(slice(None) if axis in own else slice(1) for axis in range(terms.ndim))] = added
+        return of_input, first
 
     def _of_a_norm(
         self,

@@ -406,3 +406,48 @@ def test_more_of_torchvision_in_both_modes(name: str, tmp_path: Path) -> None:
     done = run(spec, "1x3x64x64", "-o", tmp_path / "net_ms.py", "--steps", 2, "--mode", "graph", "--json")
     told = json.loads(done.stdout)
     assert done.returncode == 0 and told["sound"], (done.stderr, told["proof"], told["stopped"])
+
+
+LOSSES = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class Masked(nn.Module):
+    def __init__(self, ignore=-100, share=0.5):
+        super().__init__()
+        self.entropy = nn.CrossEntropyLoss(ignore_index=ignore)
+        self.share = share
+
+    def forward(self, outputs, labels):
+        dice = 1 - outputs.softmax(1)[:, 0].mean()
+        return self.entropy(target=labels, input=outputs) + self.share * dice
+
+
+class Sloped(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("slopes", torch.tensor([[-1.0, 0.0, 1.0]]))
+
+    def forward(self, outputs, labels):
+        apart = outputs - labels
+        return apart.abs().mean() + F.linear(apart, self.slopes).abs().mean()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "saved"), [("Masked", ("4x3x5", "4x5:int64"), False), ("Sloped", ("4x3", "4x3"), True)]
+)
+def test_a_loss_of_one_s_own_is_written_and_compared(
+    name: str, shapes: tuple[str, ...], saved: bool, tmp_path: Path
+) -> None:
+    """ "Holds no tensors" and "StopIteration" were the answers, and MindSpore's cross-entropy took no int64."""
+    (tmp_path / "losses.py").write_text(LOSSES)
+    out = tmp_path / "losses_ms.py"
+    done = run(f"{tmp_path / 'losses.py'}:{name}", *shapes, "-o", out)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "the same in both modes, and after training: as it is" in done.stdout
+    assert f"`loss: {{name: {tmp_path / 'losses.py'}:{name}, source: {out}}}`, proves it with its step" in done.stdout
+    assert out.with_suffix(".ckpt").exists() is saved
+    assert "import torch" not in out.read_text()

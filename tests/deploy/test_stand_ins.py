@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -84,3 +88,44 @@ def test_ordinary_numbers_are_no_marks() -> None:
     model = graph(nodes, {"a": np.float32(1e30), "b": np.float32(2.0)}, [2], [2])
     put_in(model, [])
     assert [node.op_type for node in model.graph.node] == ["Mul", "Mul"]
+
+
+ACTIVATIONS = """
+import json, sys
+import numpy as np
+import mindspore
+from mindspore import Tensor, nn, ops
+from msmigrate.deploy.mindspore_lowering import FOR_ONNX, functions_for_onnx, rewrite
+from msmigrate.deploy.onnx_graph import StandIns
+
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.act = nn.Mish()
+
+    def construct(self, x):
+        return self.act(x) - 0.5 * ops.mish(x + 1.0)
+
+
+x, net, marks = np.linspace(-9, 9, 300, dtype=np.float32).reshape(3, 100), Net(), StandIns()
+own = net(Tensor(x)).asnumpy()
+rewrite(net, FOR_ONNX, marks)
+functions_for_onnx(marks)
+mindspore.export(net, Tensor(x), file_name=f"{sys.argv[1]}/net.onnx", file_format="ONNX")
+np.savez(f"{sys.argv[1]}/net.npz", x=x, own=own)
+print(json.dumps(marks.as_json()))
+"""
+
+
+def test_mish_is_written_as_a_layer_and_as_a_function(tmp_path: Path) -> None:
+    """MindSpore's exporter has no converter for it."""
+    (tmp_path / "exported.py").write_text(ACTIVATIONS)  # a graph is compiled from a file
+    words = [sys.executable, str(tmp_path / "exported.py"), str(tmp_path)]
+    done = subprocess.run(words, check=True, capture_output=True, text=True, timeout=300)
+    model, arrays = onnx.load(str(tmp_path / "net.onnx")), np.load(tmp_path / "net.npz")
+    put_in(model, json.loads(done.stdout.splitlines()[-1]))
+    assert [node.op_type for node in model.graph.node].count("Softplus") == 2
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    (found,) = session.run(None, {session.get_inputs()[0].name: arrays["x"]})
+    np.testing.assert_allclose(found, arrays["own"], atol=5e-6)

@@ -73,6 +73,10 @@ UNBOUND = {
     "a list": ("\nbuild = [1]", "net.py:2: build is no function"),
     "async": ("async def build(): ...", "net.py:1: build is an async function"),
     "wants more": ("def build(classes, depth=3): ...", "net.py:1: build needs classes: give it, as in "),
+    "a loss": (
+        "def build(outputs, labels, weight=1): ...",
+        "; a loss, or what else computes with tensors, is none that",
+    ),
     "wants more by name": ("def build(*, classes): ...", "net.py:1: build needs classes"),
     "a class that wants more": ("class build:\n    def __init__(self, depth): ...", "net.py:2: build needs depth"),
     "broken": ("def build(:", "net.py:1: "),

@@ -211,6 +211,19 @@ def test_a_change_that_float32_cannot_hold_has_no_verdict_by_nature() -> None:
     assert judge(exact, [kept], 100 * exact, stored=stored).verdict is Verdict.FAIL
 
 
+def test_what_only_storing_hides_has_no_verdict_by_nature_too() -> None:
+    """A small rate in a net of many layers: the noise of the gradient and of storing together hide the change, and the
+    run was unproven, with advice that does not help."""
+    exact, kept, stored = change_of_a_weight(0.2)
+    of_the_gradient = np.random.default_rng(1).standard_normal(4096)
+    of_the_gradient *= np.linalg.norm(exact) / np.linalg.norm(of_the_gradient)
+    measure = judge(exact, [kept + 0.13 * of_the_gradient], kept, stored=stored)
+    assert measure.verdict is Verdict.NONE and measure.unjudged is Unjudged.STORAGE
+    noisier = judge(exact, [kept + 0.2 * of_the_gradient], kept, stored=stored)
+    assert noisier.unjudged is Unjudged.NOISE  # which a larger batch may mend
+    assert judge(exact, [kept + 0.13 * of_the_gradient], 100 * exact, stored=stored).verdict is Verdict.FAIL
+
+
 def test_a_gradient_of_zero_passes_as_zero_and_its_update_has_no_verdict_by_nature() -> None:
     exact, torch, mindspore = (1e-9 * rows for rows in case(1))
     assert judge(exact, [exact + torch], exact + mindspore).unjudged is Unjudged.NOISE

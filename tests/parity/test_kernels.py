@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from msmigrate.parity.job import Pair, ParityJob
 from msmigrate.parity.noise import Kernel, kernels
+from msmigrate.parity.record.torch_precision import rounding_as_mindspore
 from msmigrate.parity.result import Report
 from msmigrate.parity.run import parity_step
 from msmigrate.parity.tensor_verdict import Verdict
@@ -48,7 +50,32 @@ def test_a_kernel_is_as_far_off_as_the_table_says(measured: dict[str, Any], kern
 
 @pytest.mark.full
 def test_mindspore_adds_as_the_table_says_to_the_bit() -> None:
-    assert told("sums.py") == {kernel.function: 0.0 for kernel in kernels() if kernel.added}
+    apart = told("sums.py")
+    assert apart.pop("prelu") < 0.4, "as far from float64, and not the same numbers everywhere"
+    to_the_bit = [kernel.function for kernel in kernels() if kernel.added in ("by row", "by image")]
+    assert apart == dict.fromkeys(to_the_bit, 0.0)
+
+
+@pytest.mark.parametrize("slopes", [1, 6], ids=["one", "one for each channel"])
+@pytest.mark.parametrize("shape", [(16, 6, 40, 40), (4096, 6)], ids=["images", "rows"])
+def test_the_gradient_of_slopes_is_added_one_after_the_other(shape: tuple[int, ...], slopes: int) -> None:
+    """Of a PReLU's one slope over many pixels MindSpore's was 4.1 of the noise, of a right net."""
+    draws = torch.Generator().manual_seed(0)
+    x, upstream = (torch.randn(shape, generator=draws) for _ in range(2))
+
+    def gradient(dtype: torch.dtype) -> torch.Tensor:
+        layer = torch.nn.PReLU(slopes, dtype=dtype)
+        layer(x.to(dtype)).backward(upstream.to(dtype))
+        return layer.weight.grad.double()
+
+    exact, plain = gradient(torch.float64), gradient(torch.float32)
+    with rounding_as_mindspore():
+        found = gradient(torch.float32)
+    terms = torch.where(x > 0, 0.0, x * upstream)
+    terms = terms.movedim(1, -1) if slopes > 1 else terms
+    added = np.add.accumulate(terms.reshape(-1, slopes).numpy(), 0)[-1]
+    assert torch.equal(found, torch.from_numpy(added).double())
+    assert torch.allclose(found, exact, rtol=1e-3) and (found - exact).norm() > 3 * (plain - exact).norm()
 
 
 def test_no_operator_stands_there_twice() -> None:
@@ -71,30 +98,44 @@ rows = numpy.random.default_rng(0).standard_normal((4000, 10), dtype=numpy.float
 labels = numpy.arange(4000) % 10
 if sys.argv[1] == "torch":
     import torch
+    from msmigrate.parity.record import torch_precision
     from msmigrate.parity.record.torch_precision import rounding_as_mindspore, tanh_of_fractions
     given = torch.from_numpy(rows).requires_grad_()
     with rounding_as_mindspore():
         loss = torch.nn.functional.cross_entropy(given, torch.from_numpy(labels), reduction="sum")
         (gradient,) = torch.autograd.grad(loss, given)
-        found = tanh_of_fractions(torch.from_numpy(x)), given.detach().log_softmax(-1), gradient
+        wide = torch.from_numpy(x)
+    mish = torch_precision.mish_gradient_of_fractions(torch.ones_like(wide), wide)
+    found = tanh_of_fractions(wide), given.detach().log_softmax(-1), gradient, mish
 else:
     from mindspore import Tensor, grad, nn, ops
     labels = Tensor(labels.astype(numpy.int32))
     gradient = grad(lambda x: ops.cross_entropy(x, labels, reduction="sum"))(Tensor(rows))
-    found = [each.asnumpy() for each in (nn.Tanh()(Tensor(x)), ops.log_softmax(Tensor(rows)), gradient)]
+    mish = grad(lambda x: ops.mish(x).sum())(Tensor(x))
+    found = [each.asnumpy() for each in (nn.Tanh()(Tensor(x)), ops.log_softmax(Tensor(rows)), gradient, mish)]
 print(json.dumps([each.tolist() for each in found]))
 """
     both = [
         json.loads(subprocess.run([sys.executable, "-c", asked, side], capture_output=True, check=True).stdout)
         for side in ("torch", "mindspore")
     ]
-    return {name: [np.array(side[i]) for side in both] for i, name in enumerate(("tanh", "log_softmax", "gradient"))}
+    names = ("tanh", "log_softmax", "gradient", "mish")
+    return {name: [np.array(side[i]) for side in both] for i, name in enumerate(names)}
 
 
 def test_tanh_is_what_mindspore_computes_where_that_is_not_tanh(formulas: dict[str, list[np.ndarray]]) -> None:
     """Between 3 and 8 it is off by up to 1e-4: a right net with such values was red."""
     ours, theirs = formulas["tanh"]
     assert np.abs(ours - theirs).max() < 5e-7 < 5e-5 < np.abs(theirs - np.tanh(np.linspace(-9, 9, 20001))).max()
+
+
+def test_mish_s_gradient_is_what_mindspore_computes(formulas: dict[str, list[np.ndarray]]) -> None:
+    """Between 3 and 7 it is off by up to 9e-4: three channels of a right net behind an InstanceNorm were red."""
+    ours, theirs = formulas["mish"]
+    x = np.linspace(-9, 9, 20001)
+    squashed = np.tanh(np.log1p(np.exp(x)))
+    exact = squashed + x * (1 - squashed**2) / (1 + np.exp(-x))
+    assert np.abs(ours - theirs).max() < 3e-6 < 5e-4 < np.abs(theirs - exact).max()
 
 
 def test_a_row_of_log_softmax_is_as_far_off_as_mindspore_s(formulas: dict[str, list[np.ndarray]]) -> None:

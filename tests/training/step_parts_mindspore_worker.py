@@ -22,11 +22,8 @@ from mindspore import Tensor, nn  # noqa: E402
 from mindspore.graph import api  # noqa: E402
 from msmigrate.training.models.mindspore_models import canonical_parameters  # noqa: E402
 from msmigrate.training.step import mindspore_step_state  # noqa: E402
-from msmigrate.training.step.mindspore_amp import LossScale  # noqa: E402
-from msmigrate.training.step.mindspore_step import (  # noqa: E402
-    TrainStep,
-    all_times_zero,
-)
+from msmigrate.training.step.mindspore_amp import LossScale, all_times_zero  # noqa: E402
+from msmigrate.training.step.mindspore_step import TrainStep  # noqa: E402
 
 EVERYTHING = {
     "accumulate": 2,

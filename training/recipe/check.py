@@ -87,13 +87,18 @@ def _hint(source: str) -> str:
 HANDED_OVER = ("params", "optimizer")  # arguments that the step itself passes to an optimizer and to a schedule
 REDUCTIONS = ("mean", "sum")
 FEW = 12  # names that a message lists
+FORMULA = (
+    "name the schedule that has its formula (LinearLR, PolynomialLR, ExponentialLR, CosineAnnealingLR, or several in a "
+    "SequentialLR), or leave the schedule out"
+)
 OUTSIDE = {  # rows of the table that a step cannot run
     "torchvision.transforms.FiveCrop": "makes several images of one, and a step trains on single ones",
     "torchvision.transforms.TenCrop": "makes several images of one, and a step trains on single ones",
     "torchvision.transforms.PILToTensor": "leaves bytes, and a step trains on numbers: use ToTensor",
-    "torch.optim.lr_scheduler.LambdaLR": "takes a Python function, which a recipe cannot hold",
-    "torch.optim.lr_scheduler.MultiplicativeLR": "takes a Python function, which a recipe cannot hold",
-    "torch.optim.lr_scheduler.ReduceLROnPlateau": "moves by a measured value, a recipe's schedule by steps or epochs",
+    "torch.optim.lr_scheduler.LambdaLR": f"takes a Python function, which a recipe cannot hold: {FORMULA}",
+    "torch.optim.lr_scheduler.MultiplicativeLR": f"takes a Python function, which a recipe cannot hold: {FORMULA}",
+    "torch.optim.lr_scheduler.ReduceLROnPlateau": "moves by a measured value, a recipe's schedule by steps or epochs: "
+    "name MultiStepLR with the epochs at which torch's run moved, or leave the schedule out",
 }
 # the losses that a step has labels for: class indices for the first, one-hot rows for the others
 LOSSES = (

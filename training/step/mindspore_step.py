@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 import mindspore
 import numpy as np
-from mindspore import Parameter, ParameterTuple, Tensor, amp, nn, ops
+from mindspore import Parameter, ParameterTuple, Tensor, nn, ops
 from mindspore import dtype as mstype
 
 from ...errors import BadRecipe
@@ -17,33 +18,12 @@ from ...mappings import table
 from ...migrate import model_spec
 from ..models.mindspore_models import Canonical, canonical_parameters
 from ..recipe.schema import Ema, Part, Recipe, construct, decay
-from .mindspore_amp import LossScale, Precision
+from .mindspore_amp import LossScale, Precision, finite_check, in_float32
 from .parameter_groups import parameter_groups
 
 Images: TypeAlias = "Tensor | tuple[Tensor, ...]"  # a net's inputs
 
 _map = ops.HyperMap()
-_nothing_times = ops.MultitypeFuncGraph("msmigrate_nothing_times")
-
-
-@_nothing_times.register("Tensor")
-def _nothing_times_one(grad: Any) -> Any:
-    rows = grad.reshape(1, -1) if grad.ndim < 2 else grad.reshape(grad.shape[0], -1)
-    return ops.matmul(rows, ops.zeros((rows.shape[1], 1), rows.dtype)).reshape(-1)
-
-
-def finite_check() -> Callable[[Any], Any]:
-    """The function that tells whether a tuple of gradients, of any shapes, is all finite; also under jit.
-
-    A device has a kernel for that, `mindspore.amp.all_finite`. The CPU's takes 0.2 s for the 11 million gradients of
-    ResNet-18, five times as long as multiplying them by zeros (`benchmarks/finite_look.py`).
-    """
-    return all_times_zero if mindspore.get_context("device_target") == "CPU" else amp.all_finite
-
-
-def all_times_zero(grads: Any) -> Any:
-    """Whether the tensors times zero are all zero: any finite number is, however large; infinity and NaN give NaN."""
-    return ops.equal(ops.sum(ops.cat(_map(_nothing_times, grads))), 0.0)
 
 
 def joined(outputs: list[Tensor]) -> Tensor:
@@ -88,6 +68,18 @@ def times(grads: Any, factor: Any) -> Any:
     return _map(ops.partial(_times, factor), grads)
 
 
+def as_number(found: Any) -> Any:
+    """What a user's loss gave as the number to differentiate: of a dictionary its `loss`. Raises TypeError, also while
+    it is compiled, for a tuple or a list, of which nothing says which it is."""
+    if isinstance(found, dict):
+        return found["loss"]
+    if isinstance(found, (tuple, list)):
+        raise TypeError(
+            "the loss returns several values; return the number to differentiate, or a dictionary that has it as 'loss'"
+        )
+    return found
+
+
 def build_loss(recipe: Recipe) -> Callable[..., Any]:
     """The recipe's loss, a function of (outputs, labels).
 
@@ -97,16 +89,22 @@ def build_loss(recipe: Recipe) -> Callable[..., Any]:
     if not recipe.loss.own:
         made = construct(recipe.loss)
         return made
-    found = model_spec.function(model_spec.parse(recipe.loss.counterpart))
-    args = recipe.loss.args
+    found, args = _of_the_user(recipe.loss.counterpart), recipe.loss.args
     if isinstance(found, type):
-        made = found(**args)
-        return made
+        made, args = found(**args), {}
+    else:
+        made = found
 
     def loss(outputs: Any, labels: Any) -> Any:
-        return found(outputs, labels, **args)
+        return as_number(made(outputs, labels, **args))
 
-    return loss if args else found
+    return loss
+
+
+@cache
+def _of_the_user(name: str) -> Any:
+    """The function or class; read once, for a compiled step begins anew in another folder, and a path is relative."""
+    return model_spec.function(model_spec.parse(name))
 
 
 def build_optimizer(recipe: Recipe, groups: list[tuple[dict[str, Any], list[Any]]]) -> Any:
@@ -314,14 +312,16 @@ class TrainStep:
             self.schedule.step()
 
     def outputs(self, images: Images) -> Any:
-        """The net's output for a batch, in float32 where it is one tensor."""
+        """The net's output for a batch, in float32 where it is one tensor, and all of it in mixed precision."""
         if self._many:
             output = self.net(*images)
         elif self._casts:
             output = self.net(ops.cast(images, self._images))
         else:
             output = self.net(images)
-        return ops.cast(output, mstype.float32) if isinstance(output, Tensor) else output
+        if isinstance(output, Tensor):
+            return ops.cast(output, mstype.float32)
+        return in_float32(output) if self.precision.active else output
 
     def _forward(self, images: Images, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         # plain attributes and no raise: this is compiled too

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
+from torch.utils._pytree import tree_map_only
 
 from ...errors import BadInput, BadRecipe
 from ...mappings import table
@@ -23,8 +24,8 @@ from .parameter_groups import is_norm, parameter_groups
 HALVES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 
 
-def forward(amp: Amp | None, model: nn.Module, images: torch.Tensor) -> torch.Tensor:
-    """The model's logits in the model's own dtype, computed in mixed precision where that is float32.
+def forward(amp: Amp | None, model: nn.Module, images: torch.Tensor) -> Any:
+    """The model's output in the model's own dtype, computed in mixed precision where that is float32.
 
     A float64 model is the reference, and runs without mixed precision. O1: under torch.autocast. O2: weights and images
     are rounded, except the norms' weights; norms take half precision and compute with float32 statistics. O3: the
@@ -37,8 +38,8 @@ def forward(amp: Amp | None, model: nn.Module, images: torch.Tensor) -> torch.Te
     half = HALVES[amp.dtype]
     if amp.level == "O1":
         with torch.autocast(images.device.type, half):
-            logits: torch.Tensor = model(images)
-        return logits.to(dtype)
+            output = model(images)
+        return _cast(output, dtype)
     norms = {name for name, module in model.named_modules() if is_norm(type(module).__name__)}
     weights = {}
     for name, parameter in model.named_parameters():
@@ -46,7 +47,12 @@ def forward(amp: Amp | None, model: nn.Module, images: torch.Tensor) -> torch.Te
             weights[name] = parameter.to(half)
         elif amp.level == "O3":
             weights[name] = parameter.to(half).to(dtype)  # a norm's kernel needs them in the dtype of its statistics
-    return torch.func.functional_call(model, weights, (images.to(half),)).to(dtype)
+    return _cast(torch.func.functional_call(model, weights, (images.to(half),)), dtype)
+
+
+def _cast(output: Any, dtype: torch.dtype) -> Any:
+    """A model's output, of any structure, with its floating tensors in this dtype."""
+    return tree_map_only(torch.Tensor, lambda x: x.to(dtype) if x.is_floating_point() else x, output)
 
 
 def joined(outputs: list[torch.Tensor]) -> torch.Tensor:
@@ -227,22 +233,37 @@ class TrainStep:
         }
 
 
+def as_number(found: Any) -> Any:
+    """What a user's loss gave as the number to differentiate: of a dictionary its `loss`. Raises BadInput where it
+    gives no tensor of one number, and nothing says which of several it is."""
+    value = found.get("loss") if isinstance(found, dict) else found
+    if isinstance(value, torch.Tensor) and value.numel() == 1:
+        return value
+    if isinstance(found, dict):
+        what = f"a dictionary with {', '.join(map(str, found))}" if value is None else "no single number as 'loss'"
+    elif isinstance(found, torch.Tensor):
+        what = f"{list(found.shape)} numbers"
+    else:
+        what = f"{len(found)} values" if isinstance(found, (tuple, list)) else f"a {type(found).__name__}"
+    raise BadInput(f"the torch loss returns {what}: return one number, a tensor, or a dictionary that has it as 'loss'")
+
+
 def build_loss(recipe: Recipe, like: torch.Tensor) -> Callable[..., Any]:
     """The recipe's loss, a function of (outputs, labels).
 
     For msmigrate's losses, list arguments (class weights) become tensors in the precision and on the device of `like`.
     """
-    args = {
-        key: torch.tensor(value, dtype=like.dtype).to(like.device) if isinstance(value, list) else value
-        for key, value in recipe.loss.args.items()
-    }
+    args = recipe.loss.args
     if not recipe.loss.own:
+        args = {
+            key: torch.tensor(value, dtype=like.dtype).to(like.device) if isinstance(value, list) else value
+            for key, value in args.items()
+        }
         return _construct(recipe.loss, **args)
     found = _of_the_user(recipe.loss.name)
-    if not isinstance(found, type):
-        return partial(found, **recipe.loss.args)
-    made: Callable[..., Any] = found(**recipe.loss.args)
-    return made.to(like) if isinstance(made, nn.Module) else made
+    made: Callable[..., Any] = found(**args) if isinstance(found, type) else partial(found, **args)
+    made = made.to(like) if isinstance(made, nn.Module) else made
+    return lambda outputs, labels: as_number(made(outputs, labels))
 
 
 @cache

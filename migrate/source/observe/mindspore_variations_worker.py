@@ -68,7 +68,8 @@ def tried(make: Any, folder: Path, number: int) -> None:
     structure = folder / f"{number}.json"
     if not structure.exists():
         return  # torch could not run it
-    fill(net, mindspore.load_checkpoint(str(folder / f"{number}.ckpt")))
+    weights = folder / f"{number}.ckpt"  # a loss of one's own mostly has none
+    fill(net, mindspore.load_checkpoint(str(weights)) if weights.exists() else {})
     arrays = np.load(folder / f"{number}.npz")
     before, trained, words = built(json.loads(structure.read_text()), arrays)
     np.savez(folder / f"{number}.out.npz", **ran(net, before, trained, words))
@@ -118,14 +119,17 @@ def ran(net: nn.Cell, before: Any, trained: Any, words: Any) -> dict[str, Any]:
     found = outputs(net(*before, **words), "eval")
     net.set_train(True)
     weights = [parameter for parameter in net.get_parameters() if parameter.requires_grad]
+    by_input = not weights and bool(trained) and bool(tensors(trained[0])) and isinstance(trained[0], Tensor)
 
-    def loss() -> Any:
-        made = tensors(net(*trained, **words))
+    def loss(*first: Any) -> Any:
+        made = tensors(net(*first, *trained[len(first) :], **words))
         terms = [(o * Tensor(np.cos(1.7 * np.arange(o.size)).reshape(o.shape), o.dtype)).sum() for o in made]
         return ops.stack(terms).sum() if terms else Tensor(0.0), made
 
-    if weights:
-        (_, made), gradients = mindspore.value_and_grad(loss, None, weights, has_aux=True)()
+    if weights or by_input:
+        by = (0, None) if by_input else (None, weights)
+        (_, made), found_by = mindspore.value_and_grad(loss, *by, has_aux=True)(*(trained[:1] if by_input else ()))
+        gradients = (found_by,) if by_input else found_by
         squares = [float((g.asnumpy().astype(np.float64) ** 2).sum()) for g in gradients]
         found["gradient"] = np.array(sum(squares) ** 0.5)
     else:

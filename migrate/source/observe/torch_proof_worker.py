@@ -7,7 +7,8 @@ weights.pth is the state dict of the model as it is built under the seed. batch.
 one for each step: examples with the shapes and kinds of the model's inputs, and labels. Prints one line of JSON:
 `outputs` and `inputs`, the shapes of the tensors that the model returns and takes in training mode, null where it takes
 something else than tensors and plain values; `call`, how it is called with tensors inside of tuples, or by names, null
-where it takes tensors by position; and `alone`, whether it returns one tensor alone.
+where it takes tensors by position; `alone`, whether it returns one tensor alone; `saved`, how many tensors its state
+dict has; and `trains`, whether one of its parameters does.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ def report(text: str, folder: str, seed: str, batch: str, steps: str, *given: st
     torch.manual_seed(int(seed))
     model, returned = split(builder(spec)())
     for_training(model)
-    torch.save(model.state_dict(), Path(folder) / WEIGHTS)
+    state = model.state_dict()
+    torch.save(state, Path(folder) / WEIGHTS)
+    held = {"saved": len(state), "trains": any(parameter.requires_grad for parameter in model.parameters())}
     torch.manual_seed(int(seed))
     taken = inputs_for(spec, model, given, returned)
     placed = ordered(model, taken)
@@ -49,7 +52,7 @@ def report(text: str, folder: str, seed: str, batch: str, steps: str, *given: st
     by_place = not whole[1] and all(isinstance(x, torch.Tensor) for x in whole[0])
     call = None if by_place else written_call(*whole)
     inputs = tuple(x for x in pytree.tree_leaves(whole) if isinstance(x, torch.Tensor))
-    unfed: dict[str, Any] = {"outputs": None, "alone": False, "inputs": None, "call": None}
+    unfed: dict[str, Any] = {"outputs": None, "alone": False, "inputs": None, "call": None, **held}
     if not inputs or call == "":
         return unfed
     if given or returned is None:  # inputs that the user's function returned stay as they are
@@ -84,7 +87,7 @@ def report(text: str, folder: str, seed: str, batch: str, steps: str, *given: st
         arrays |= {f"input{step}{f'.{i}' if i else ''}": x.detach().numpy() for i, x in enumerate(each)}
     np.savez(Path(folder) / BATCH, **arrays)
     alone = isinstance(found, torch.Tensor)
-    return {"outputs": shapes, "alone": alone, "inputs": [list(x.shape) for x in made], "call": call}
+    return {"outputs": shapes, "alone": alone, "inputs": [list(x.shape) for x in made], "call": call, **held}
 
 
 def written_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:

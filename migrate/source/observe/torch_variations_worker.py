@@ -5,9 +5,9 @@
 PLAN.json lists what to try: `made`, how the model is made (see observations.py; null for what the function returns),
 and `without`, how many of its last inputs are left out. Each runs in evaluation mode, in training mode with a gradient,
 and in evaluation mode once more with every weight a little larger, so that effects of a training step show. N.pth gets
-the weights, N.npz inputs and outputs. Prints one line of JSON: for each the classes of its modules, the structure of
-its inputs and which outputs are random, or the error that it `raises`, and whether while it is made or run; `left` are
-those that were not tried.
+the weights, N.npz inputs and outputs. Prints one line of JSON: for each the classes of its modules, how many tensors
+are saved, the structure of its inputs and which outputs are random, or the error that it `raises`, and whether while it
+is made or run; `left` are those that were not tried.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def tried(model: torch.nn.Module, given: list[Any], words: Any, to: Path, huge: 
     structure = shape_of((*given, dict(words)), leaves)
     arrays |= {f"input/{n}": leaf.detach().numpy() for n, leaf in enumerate(leaves)}
     np.savez(to.with_suffix(".npz"), **arrays)
-    return {"classes": classes, "inputs": structure, "random": drawn}
+    return {"classes": classes, "saved": len(saved), "inputs": structure, "random": drawn}
 
 
 def _differing(plain: dict[str, Any], again: dict[str, Any]) -> list[str]:
@@ -161,7 +161,8 @@ def shape_of(value: Any, leaves: list[torch.Tensor]) -> Any:
 
 
 def ran(model: torch.nn.Module, given: list[Any], words: Any, seed: int) -> dict[str, Any]:
-    """The outputs before training, in it, and after it with larger weights; and the gradient's norm.
+    """The outputs before training, in it, and after it with larger weights; and the norm of the weights' gradient, or
+    where none trains of its first input's.
 
     What NumPy and Python draw is the same in every run, as in MindSpore's; torch draws by the seed.
     """
@@ -169,13 +170,17 @@ def ran(model: torch.nn.Module, given: list[Any], words: Any, seed: int) -> dict
     np.random.seed(0)
     random.seed(0)
     found = outputs(model.eval()(*copy.deepcopy(given[0]), **words), "eval")
-    made = model.train()(*copy.deepcopy(given[1]), **words)
+    trained, weights = [*copy.deepcopy(given[1])], [p for p in model.parameters() if p.requires_grad]
+    if not weights and trained and isinstance(trained[0], torch.Tensor) and trained[0].is_floating_point():
+        weights = [trained[0].requires_grad_()]
+        trained[0] = trained[0].clone()  # which the model may write into
+    made = model.train()(*trained, **words)
     found |= outputs(made, "train")
     factors = ((o, torch.cos(1.7 * torch.arange(o.numel(), dtype=o.dtype))) for o in tensors(made) if o.requires_grad)
     terms = [(o * factor.reshape(o.shape)).sum() for o, factor in factors]
     if terms:
         torch.stack(terms).sum().backward()
-        squares = [float((p.grad.double() ** 2).sum()) for p in model.parameters() if p.grad is not None]
+        squares = [float((p.grad.double() ** 2).sum()) for p in weights if p.grad is not None]
         found["gradient"] = np.array(sum(squares) ** 0.5)
     with torch.no_grad():
         for parameter in model.parameters():

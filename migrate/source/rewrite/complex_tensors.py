@@ -1,5 +1,5 @@
-"""Calls that are written by a template, and what a model does with complex tensors, as torch.fft gives them: their
-parts, products and absolute values."""
+"""Calls that are written by a template, what a model does with complex tensors, as torch.fft gives them: their parts,
+products and absolute values; and the labels of a cross-entropy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from ....mappings.rows import Row
 from ...library_names import TABLES
 from ...source_files import literal
-from ..observe.observations import Kind, PlainKind, SequenceKind, TensorKind, always, kinds_of, of_constant
+from ..observe.observations import (
+    Kind,
+    PlainKind,
+    SequenceKind,
+    TensorKind,
+    always,
+    kinds_of,
+    of_constant,
+)
 from .context import Context, Namer, ObservedArgument, Unwritable, fill_template, handles
 
 F = "msmigrate.nn.functional."
@@ -110,3 +118,17 @@ def part(node: ast.Attribute, context: Context) -> ast.expr | None:
         return context.visit(node.value)
     place = "mindspore.ops." if node.attr == "imag" or all(map(is_complex, kinds)) else F
     return ast.Call(context.name(place + node.attr), [context.visit(node.value)], [])
+
+
+@handles("module torch.nn.CrossEntropyLoss")
+def cross_entropy(call: ast.Call, context: Context) -> ast.expr | None:
+    """`self.ce(logits, target.astype(mindspore.int32))`: MindSpore's class takes no classes of int64, as torch's are,
+    and has other names for both."""
+    words = {word.arg: word.value for word in call.keywords}
+    given = [*call.args, *(words[name] for name in ("input", "target")[len(call.args) :] if name in words)]
+    if len(given) != 2 or len(given) != len(call.args) + len(words):
+        return None
+    logits, labels = map(context.visit, given)
+    if are_tensors(kinds_of(given[1]), "int64"):
+        labels = ast.Call(ast.Attribute(labels, "astype", ast.Load()), [context.name("mindspore.int32")], [])
+    return ast.Call(context.visit(call.func), [logits, labels], [])

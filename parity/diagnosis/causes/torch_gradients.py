@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -23,7 +24,7 @@ from ...noise import UsualNoise
 from ...record.torch_kinks import KinkSides, taking
 from ...result import Cause, Finding
 from ...tensor_verdict import Measure, Verdict
-from ...trace import DISTRIBUTION, Part
+from ...trace import DISTRIBUTION, Key, Part
 from ..context import Context, key_of, recorded
 from ..differences import pattern
 from ..hypotheses import Outcome, Prediction, cause, judge_prediction, or_none
@@ -440,7 +441,7 @@ def last_layer_gradients(context: Context, loss: Loss, step: int) -> GradientBas
         return torch.stack([loss(a, b).sum() / parts for a, b in pairs]).sum()
 
     runs = or_none(lambda: [value_and_gradient(joined, x, labels, t)[1] for t in (torch.float64, torch.float32)])
-    if runs is None:
+    if runs is None or not _of_the_logits(context, joined, logits.key):
         return None
     exact, single = runs
 
@@ -463,6 +464,22 @@ def last_layer_gradients(context: Context, loss: Loss, step: int) -> GradientBas
     found, sums = layers(exact, single), layers(np.ones_like(exact), np.ones_like(single))
     what = "the last layer, from MindSpore's own logits"
     return GradientBasis(what, found, sums, HEAD_FLOOR, tuple(samples))
+
+
+def _of_the_logits(context: Context, loss: Loss, logits: Key) -> bool:
+    """Whether the loss of the logits alone is the step's, on one side at least: of a net with several outputs it takes
+    them all, and by its first one says nothing of how large the gradients have to be."""
+    key, labels = ("loss", "step1", "loss", 0), context.inputs.labels[0]
+    for side in (context.mindspore, context.family(logits)[0]):
+        if key in side.entries and logits in side.entries:
+            given, value = side.array(logits).reshape(side.entries[logits].shape), float(side.array(key).reshape(-1)[0])
+            made = value_and_gradient(loss, given, labels, torch.float64)[0]
+            if math.isclose(float(made), value, rel_tol=SAME_LOSS):
+                return True
+    return False
+
+
+SAME_LOSS = 1e-3  # relative difference of a loss from the same one in other rounding
 
 
 def share_of_samples(context: Context, basis: GradientBasis) -> np.ndarray | None:

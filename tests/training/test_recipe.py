@@ -168,6 +168,23 @@ def test_paths_are_taken_from_the_recipe_s_own_folder(tmp_path, monkeypatch):
 FULL = PAGE.replace("{name: lenet5}", "{name: lenet5, checkpoint: start.pth}").replace("digits", "folder:images")
 
 
+def test_paths_hold_in_another_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker compiles in a folder of its own, where a relative recipe's own loss was not found."""
+    lines = [
+        "model: {name: net.py:Net, source: port.py, checkpoint: net.pth}",
+        "data: {source: 'arrays:train.npz', validation: 'arrays:val.npz'}",
+        "loss: {name: losses.py:own, source: port.py}",
+        "optimizer: {name: SGD, args: {lr: 0.1}}",
+    ]
+    (tmp_path / "recipe.yaml").write_text("\n".join(lines))
+    monkeypatch.chdir(tmp_path)
+    recipe = load(Path("recipe.yaml"))
+    model, loss, data = recipe.model, recipe.loss, recipe.data
+    files = [model.name, str(model.source), str(model.checkpoint), loss.name, loss.counterpart]
+    files += [place.partition(":")[2] for place in (data.source, str(data.validation))]
+    assert all(file.startswith(f"{tmp_path}/") for file in files)
+
+
 @pytest.mark.parametrize(
     ("was", "becomes"),
     [

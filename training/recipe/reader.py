@@ -60,7 +60,7 @@ def load(path: Path) -> Recipe:
     recipe = _checked(path, draft=False)
     if isinstance(recipe, Refusal):
         raise recipe.error(f"{path}:{recipe.line}: {recipe.reason}")
-    return _beside(recipe, path.parent)
+    return _beside(recipe, path.parent.absolute())  # a worker may read a file while it works in another folder
 
 
 def check(path: Path, *, draft: bool = False) -> Refusal | None:

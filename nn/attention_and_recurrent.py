@@ -167,6 +167,17 @@ def _masked(weights: Tensor, mask: Tensor) -> Tensor:
     return weights + mask
 
 
+def added_mask(mask: Tensor | None) -> Tensor | None:
+    """A mask of attention as numbers to add: -inf where one of bools hides; one of numbers, and None, as it is.
+
+    MindSpore's attention adds a key_padding_mask of bools to an attn_mask of numbers as 0 and 1, so that it hides
+    nothing.
+    """
+    if mask is None or mask.dtype != mstype.bool_:
+        return mask
+    return ops.masked_fill(ops.zeros(mask.shape, mstype.float32), mask, float("-inf"))
+
+
 def pack_padded_sequence(
     input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
 ) -> tuple[Tensor, Tensor]:

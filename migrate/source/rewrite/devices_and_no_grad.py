@@ -1,4 +1,5 @@
-"""Devices: a model's questions about where its tensors are, answered as for torch's CPU; contexts such as no_grad.
+"""Devices: a model's questions about where its tensors are, answered as for torch's CPU; contexts such as no_grad, and
+checkpointing.
 
 MindSpore's device is that of the process, and all tensors of its nets are there; the torch model is compared on the
 CPU. So a device is a string in the new file, a tensor's is `"cpu"`, and questions about it have a fixed answer. As in
@@ -35,6 +36,7 @@ from ..observe.observations import (
     always,
     callees_of,
     kinds_of,
+    replacing,
     set_callee,
     set_kinds,
 )
@@ -42,6 +44,9 @@ from .context import UNSEEN, Context, Problem, Stage, Unwritable, handles, row_o
 
 DEVICE = ObjectKind("torch.device")
 HERE = "cpu"
+CHECKPOINT = "torch.utils.checkpoint.checkpoint"
+# arguments of torch.utils.checkpoint that control how memory is saved, not what is computed
+SPARING = {"use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop"}
 NUMBER = "torch.Tensor.get_device"  # -1 on a CPU
 ANSWERS: dict[str, bool] = TABLES["tensor_answers"]
 SIMPLE = (ast.Assign, ast.AnnAssign, ast.Expr)  # statements that surely run in a constructor
@@ -377,3 +382,11 @@ def _begins_with_weight(cls: str) -> bool:
     row = row_of(cls)
     switches = () if row is None else {argument.torch for argument in row.arguments} & {"affine", "elementwise_affine"}
     return row is not None and bool(row.state) and row.state[0].torch == "weight" and not switches
+
+
+@handles(CHECKPOINT)
+def checkpointed(call: ast.Call, context: Context) -> ast.expr:
+    """The call without checkpointing, by which torch computes twice to save memory."""
+    words = [word for word in call.keywords if word.arg not in SPARING]
+    function, *args = call.args
+    return context.kept(replacing(ast.Call(function, args, words), call))

@@ -52,6 +52,19 @@ def test_the_tutorials_transformer(users: Users) -> None:
     )
 
 
+def test_masks_of_bools_and_of_numbers(users: Users) -> None:
+    """MindSpore's attention adds the bools as 0 and 1, which hides nothing; two of one kind stay as they are."""
+    found = users["masked_by_two"]
+    found.agrees()
+    found.holds(
+        "self.attention(x, x, x, added_mask(padding), attn_mask=self.later(n))",
+        "self.layer(y, self.later(n), added_mask(padding))",
+        "tgt_mask=prefix, memory_mask=self.later(n), memory_key_padding_mask=added_mask(padding)",
+        "self.decoder(y, y, tgt_mask=added_mask(prefix), tgt_key_padding_mask=added_mask(padding))",
+        "src_mask=self.later(n) < 0, src_key_padding_mask=padding",
+    )
+
+
 @pytest.mark.full
 def test_attention_in_three_ways(users: Users) -> None:
     users["attention"].agrees()

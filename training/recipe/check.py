@@ -85,14 +85,13 @@ def _hint(source: str) -> str:
 
 
 HANDED_OVER = ("params", "optimizer")  # arguments that the step itself passes to an optimizer and to a schedule
+FACTOR = "FILE.py:NAME, a function of your own that makes a factor of a count of moves, or a list of such"
 REDUCTIONS = ("mean", "sum")
 FEW = 12  # names that a message lists
 OUTSIDE = {  # rows of the table that a step cannot run
     "torchvision.transforms.FiveCrop": "makes several images of one, and a step trains on single ones",
     "torchvision.transforms.TenCrop": "makes several images of one, and a step trains on single ones",
     "torchvision.transforms.PILToTensor": "leaves bytes, and a step trains on numbers: use ToTensor",
-    "torch.optim.lr_scheduler.LambdaLR": "takes a Python function, which a recipe cannot hold",
-    "torch.optim.lr_scheduler.MultiplicativeLR": "takes a Python function, which a recipe cannot hold",
     "torch.optim.lr_scheduler.ReduceLROnPlateau": "moves by a measured value, a recipe's schedule by steps or epochs",
 }
 # the losses that a step has labels for: class indices for the first, one-hot rows for the others
@@ -331,6 +330,9 @@ def _wanted(row: Row, argument: Argument, value: Any) -> str | None:
     """What the argument's value should have been, in words; None when it fits, or when translating it will show."""
     if argument.values:
         return None
+    if argument.torch in model_names.OWN_FUNCTIONS:
+        names = value if isinstance(value, list) else [value]
+        return None if names and all(isinstance(one, str) and model_names.is_file(one) for one in names) else FACTOR
     default = None if argument.required else argument.default
     return part_arguments.wanted(row.short, argument.torch, value, default)
 

@@ -15,8 +15,9 @@ from mindspore import dtype as mstype
 from ...errors import BadRecipe
 from ...mappings import table
 from ...migrate import model_spec
+from ..models import model_names
 from ..models.mindspore_models import Canonical, canonical_parameters
-from ..recipe.schema import Ema, Part, Recipe, construct, decay
+from ..recipe.schema import Ema, Part, Recipe, construct, decay, table_args
 from .mindspore_amp import LossScale, Precision
 from .parameter_groups import parameter_groups
 
@@ -156,8 +157,9 @@ class KeptOptimizer:
 
 
 def build_schedule(part: Part, optimizer: Any) -> Any:
-    """The recipe's schedule on an optimizer."""
-    return construct(part, optimizer)
+    """The recipe's schedule on an optimizer; functions of the user's own are imported."""
+    args = model_names.with_functions(table_args(part), lambda name: model_spec.function(model_spec.parse(name)))
+    return construct(part, optimizer, args=args)
 
 
 class TrainStep:

@@ -458,3 +458,24 @@ def masked_by_two():
     torch.manual_seed(1)
     padding = torch.tensor([[False] * 5, [False] * 3 + [True] * 2, [False] * 4 + [True]])
     return Masked(), (torch.randn(3, 5, 8), padding)
+
+
+class PackedToALength(nn.Module):
+    """As DataParallel wants it: padded up to the input's length, shorter or longer than the longest of a batch."""
+
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(4, 3, batch_first=True, bidirectional=True)
+        self.out = nn.GRU(6, 2)
+
+    def forward(self, x, lengths):
+        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        y, _ = pad_packed_sequence(self.rnn(packed)[0], batch_first=True, total_length=x.size(1))
+        again = pack_padded_sequence(y.transpose(0, 1), lengths, enforce_sorted=False)
+        z, _ = pad_packed_sequence(self.out(again)[0], padding_value=0.25, total_length=x.size(1) + 2)
+        return y, z
+
+
+def packed_to_a_length():
+    torch.manual_seed(1)
+    return PackedToALength(), (torch.randn(3, 6, 4), torch.tensor([4, 1, 5]))

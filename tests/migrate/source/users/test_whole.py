@@ -22,6 +22,7 @@ def test_packed_sequences(users: Users) -> None:
     found.agrees()
     found.holds("out, (h, c) = run_packed(self.lstm, packed)", "pack_padded_sequence(out, sizes.tolist(), True, False)")
     users["packed_in_one_direction"].agrees()
+    users["packed_to_a_length"].agrees()
 
 
 @pytest.mark.full

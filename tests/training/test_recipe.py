@@ -167,6 +167,26 @@ def test_paths_are_taken_from_the_recipe_s_own_folder(tmp_path, monkeypatch):
     assert read(tmp_path, page).model.checkpoint == Path("/start.pth")
 
 
+ARRAYS = "model: {name: net.py:Net, source: port.py}\ndata: {source: 'arrays:train.npz'}\nloss: {name: NAME}\n"
+ARRAYS += "optimizer: {name: SGD, args: {lr: 0.1}}\n"
+
+
+@pytest.mark.parametrize("name", ["BCELoss", "NLLLoss", "KLDivLoss", "PoissonNLLLoss"])
+def test_losses_that_take_a_file_s_labels_as_they_are(tmp_path: Path, name: str) -> None:
+    recipe = read(tmp_path, ARRAYS.replace("NAME", name))
+    assert recipe.loss.name == name and not recipe.loss.own
+    of_images = (
+        PAGE.replace("CrossEntropyLoss", name) if "CrossEntropyLoss" in PAGE else f"{PAGE}loss: {{name: {name}}}\n"
+    )
+    said = refusal(tmp_path, of_images)
+    assert f"a recipe has no {name}" in said and f"({name} takes the labels of data.source: arrays:FILE)" in said
+
+
+@pytest.mark.parametrize("name", ["CTCLoss", "TripletMarginLoss"])
+def test_losses_of_more_than_two_tensors_are_one_s_own(tmp_path: Path, name: str) -> None:
+    assert "and your own as FILE.py:NAME" in refusal(tmp_path, ARRAYS.replace("NAME", name))
+
+
 OWN = """model: lenet5
 data: {source: digits}
 optimizer: {name: SGD, args: {lr: 0.1}}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,6 +99,11 @@ LOSSES = (
     *("CrossEntropyLoss", "MSELoss", "BCEWithLogitsLoss", "L1Loss", "SmoothL1Loss", "HuberLoss"),
     "MultiLabelSoftMarginLoss",
 )
+# those that take the labels of a file of arrays as they are, whatever they hold
+LOSSES_OF_ARRAYS = (
+    *("NLLLoss", "BCELoss", "KLDivLoss", "SoftMarginLoss", "PoissonNLLLoss"),
+    *("MultiMarginLoss", "MultiLabelMarginLoss"),
+)
 Loc = tuple[Any, ...]
 
 
@@ -154,7 +159,7 @@ def _problems(recipe: Recipe) -> Iterator[Problem]:
     yield from _transforms(recipe.data)
     yield from _arrays(recipe)
     yield from _together(recipe)
-    yield from _loss(recipe.loss)
+    yield from _loss(recipe.loss, (*LOSSES, *LOSSES_OF_ARRAYS) if recipe.data.of_arrays else LOSSES)
     yield from _part("optimizer", recipe.optimizer, ("optimizer",))
     for index, group in enumerate(recipe.optimizer.groups):
         part = Part(name=recipe.optimizer.name, args=group.args)
@@ -163,9 +168,9 @@ def _problems(recipe: Recipe) -> Iterator[Problem]:
         yield from _schedule(recipe.schedule)
 
 
-def _loss(loss: Loss) -> Iterator[Problem]:
+def _loss(loss: Loss, known: Sequence[str]) -> Iterator[Problem]:
     """Problems with the loss: the user's own has to name its counterpart; any other is one that a step has targets
-    for."""
+    for, one of `known`."""
     if loss.own:
         if loss.source is None:
             message = f"loss: {loss.name} needs source: FILE, with {loss.name.rpartition(':')[2]} in MindSpore"
@@ -175,8 +180,9 @@ def _loss(loss: Loss) -> Iterator[Problem]:
         message = f"loss.source is for FILE.py:NAME; {loss.name} is msmigrate's own"
         yield Problem(("loss", "source"), BadRecipe(message))
     yield from _part("loss", loss, ("loss",))
-    if (name := table.row(loss.name).short) not in LOSSES:
-        message = f"loss: a recipe has no {name}; it has {', '.join(LOSSES)}, and your own as FILE.py:NAME"
+    if (name := table.row(loss.name).short) not in known:
+        message = f"loss: a recipe has no {name}; it has {', '.join(known)}, and your own as FILE.py:NAME"
+        message += f" ({name} takes the labels of data.source: {ARRAYS}FILE)" if name in LOSSES_OF_ARRAYS else ""
         yield Problem(("loss", "name"), BadRecipe(message))
     if loss.args.get("reduction", "mean") not in REDUCTIONS:
         message = f"loss.args.reduction: a step needs one number, so {' or '.join(REDUCTIONS)}"

@@ -154,18 +154,37 @@ CONVOLUTIONS = ("Conv", "ConvTranspose")
 
 
 def put_right(model: Any) -> None:
-    """Order the pads of convolutions as ONNX has them, in place.
+    """Order the pads of convolutions as ONNX has them, and let the slice of an index -1 reach the end, in place.
 
     ONNX wants where each axis begins and then where each ends (https://onnx.ai/onnx/operators/onnx__Conv.html), and
     MindSpore's exporter writes its own order, beginning and end of each axis in turn: (0, 0, 3, 3) of a kernel of 1 × 7
     would put 3 rows below the image. Padding that is the same everywhere stays as it is.
+
+    The exporter writes `x[:, -1]`, the last time step, as the slice from -1 to 0, in which nothing is.
     """
+    numbers = _numbers(model.graph)
     for node in model.graph.node:
+        if node.op_type == "Slice":
+            _reach_the_end(model.graph, node, numbers)
         if node.op_type in CONVOLUTIONS:
             for attribute in node.attribute:
                 if attribute.name == "pads":
                     pads = list(attribute.ints)
                     attribute.ints[:] = [*pads[0::2], *pads[1::2]]
+
+
+def _reach_the_end(graph: Any, node: Any, numbers: Mapping[str, np.ndarray]) -> None:
+    from onnx import numpy_helper
+
+    starts, ends, *rest = (numbers.get(name) for name in node.input[1:])
+    if starts is None or ends is None:
+        return
+    steps = rest[1] if len(rest) > 1 and rest[1] is not None else 1
+    last = (starts == -1) & (ends == 0) & (steps == 1)
+    if last.any():
+        node.input[2] = f"{node.output[0]}_ends"
+        whole = np.where(last, np.iinfo(ends.dtype).max, ends).astype(ends.dtype)
+        graph.initializer.append(numpy_helper.from_array(whole, node.input[2]))
 
 
 FIRST = 2.0**100  # the numbers are FIRST · (1 + i / STEPS), exact in float32

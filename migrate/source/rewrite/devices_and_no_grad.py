@@ -491,7 +491,7 @@ def _made(part: ast.stmt, kinds: Mapping[str, list[Kind]]) -> list[tuple[str, Te
     ]
 
 
-def _stored(part: ast.stmt) -> list[str]:
+def _stored(part: ast.AST) -> list[str]:
     """The attributes of `self` that a part of a constructor sets."""
     inside = [node for node in ast.walk(part) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)]
     return [node.attr for node in inside if ast.unparse(node.value) == "self"]

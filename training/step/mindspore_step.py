@@ -556,12 +556,12 @@ _towards = ops.MultitypeFuncGraph("msmigrate_ema_towards")
 
 @_towards.register("Tensor", "Tensor", "Tensor")
 def _towards_one(weight: Any, average: Any, value: Any) -> bool:
-    """Move one average towards its value: torch's lerp.
+    """Move one average towards its value, torch's lerp; whole numbers, such as a table of places, are the value's.
 
     decay·average + (1 - decay)·value, the other way to write it, has a bias: the float32 decay and 1 - decay do not
     add up to one, and with a decay of 0.9998 that error is multiplied by 5000.
     """
-    ops.assign(average, average + weight * (value - average))
+    ops.assign(average, average + weight * (value - average) if average.is_floating_point() else value)
     return True
 
 

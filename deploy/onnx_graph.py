@@ -154,7 +154,8 @@ CONVOLUTIONS = ("Conv", "ConvTranspose")
 
 
 def put_right(model: Any) -> None:
-    """Order the pads of convolutions as ONNX has them, in place, and leave out the shape of a transposed one's output.
+    """Order the pads of convolutions as ONNX has them, in place, leave out the shape of a transposed one's output, and
+    let the slice of an index -1 reach the end.
 
     ONNX wants where each axis begins and then where each ends (https://onnx.ai/onnx/operators/onnx__Conv.html), and
     MindSpore's exporter writes its own order, beginning and end of each axis in turn: (0, 0, 3, 3) of a kernel of 1 × 7
@@ -162,8 +163,13 @@ def put_right(model: Any) -> None:
 
     Of a transposed convolution MindSpore writes the output's whole shape, where ONNX wants its sizes without batch and
     channels, and computes pads of them. Where pads are there, they say the same.
+
+    The exporter writes `x[:, -1]`, the last time step, as the slice from -1 to 0, in which nothing is.
     """
+    numbers = _numbers(model.graph)
     for node in model.graph.node:
+        if node.op_type == "Slice":
+            _reach_the_end(model.graph, node, numbers)
         if node.op_type in CONVOLUTIONS:
             there = {attribute.name: attribute for attribute in node.attribute}
             if "pads" in there:
@@ -175,6 +181,20 @@ def put_right(model: Any) -> None:
                 there["output_shape"].ints[:] = list(there["output_shape"].ints)[2:]
                 if there["auto_pad"].s == b"SAME_LOWER":  # MindSpore's larger side is the end, and ONNX's of this name
                     there["auto_pad"].s = b"SAME_UPPER"  # the beginning
+
+
+def _reach_the_end(graph: Any, node: Any, numbers: Mapping[str, np.ndarray]) -> None:
+    from onnx import numpy_helper
+
+    starts, ends, *rest = (numbers.get(name) for name in node.input[1:])
+    if starts is None or ends is None:
+        return
+    steps = rest[1] if len(rest) > 1 and rest[1] is not None else 1
+    last = (starts == -1) & (ends == 0) & (steps == 1)
+    if last.any():
+        node.input[2] = f"{node.output[0]}_ends"
+        whole = np.where(last, np.iinfo(ends.dtype).max, ends).astype(ends.dtype)
+        graph.initializer.append(numpy_helper.from_array(whole, node.input[2]))
 
 
 FIRST = 2.0**100  # the numbers are FIRST · (1 + i / STEPS), exact in float32

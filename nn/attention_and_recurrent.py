@@ -167,6 +167,17 @@ def _masked(weights: Tensor, mask: Tensor) -> Tensor:
     return weights + mask
 
 
+def added_mask(mask: Tensor | None) -> Tensor | None:
+    """A mask of attention as numbers to add: -inf where one of bools hides; one of numbers, and None, as it is.
+
+    MindSpore's attention adds a key_padding_mask of bools to an attn_mask of numbers as 0 and 1, so that it hides
+    nothing.
+    """
+    if mask is None or mask.dtype != mstype.bool_:
+        return mask
+    return ops.masked_fill(ops.zeros(mask.shape, mstype.float32), mask, float("-inf"))
+
+
 def pack_padded_sequence(
     input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
 ) -> tuple[Tensor, Tensor]:
@@ -193,12 +204,17 @@ def pad_packed_sequence(
     padding_value: float = 0.0,
     total_length: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The sequences, padded up to the longest or to a total length, and their lengths."""
+    """The sequences, padded up to the longest or to a total length, and their lengths.
+
+    Compiled, a length that the lengths decide is open, and what is made with it often does not compile: it is read off
+    them only where there is no total length.
+    """
     padded, lengths = sequence
-    longest = int(lengths.max())
-    there = (ops.arange(longest).reshape(-1, 1) < lengths).reshape(longest, -1, *[1] * (padded.ndim - 2))
-    output = ops.where(there, padded[:longest], ops.full_like(padded[:longest], padding_value))
-    if total_length is not None and total_length > longest:
-        more = ops.full((total_length - longest, *output.shape[1:]), padding_value, dtype=output.dtype)
-        output = ops.cat((output, more))
+    length = int(lengths.max()) if total_length is None else total_length
+    if total_length is not None and total_length > padded.shape[0]:
+        more = ops.full((total_length - padded.shape[0], *padded.shape[1:]), padding_value, dtype=padded.dtype)
+        padded = ops.cat((padded, more))
+    padded = padded[:length]
+    there = (ops.arange(length).reshape(-1, 1) < lengths).reshape(length, -1, *[1] * (padded.ndim - 2))
+    output = ops.where(there, padded, ops.full_like(padded, padding_value))
     return (output.swapaxes(0, 1) if batch_first else output), lengths.astype(mstype.int64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .activations_and_dropout import alpha_dropout, rrelu, selu, stochastic_depth, tanhshrink
 from .attention_and_recurrent import (
+    added_mask,
     log_softmax,
     multi_head_attention_forward,
     scaled_dot_product_attention,

@@ -96,6 +96,11 @@ def check_inputs(recipe: Recipe, pair: Pair | None, sides: Sequence[str] = SIDES
                 model_spec.check(recipe.loss.name, "torch", called=False)
         except BadInput as error:
             raise BadInput(f"loss: {error}") from None
+    for name in model_names.functions_in(recipe.schedule.args) if recipe.schedule else ():
+        try:
+            model_spec.check(name, "torch", called=False)
+        except BadInput as error:
+            raise BadInput(f"schedule: {error}") from None
     if draws and (pair is None or pair.batch is None):
         check_place(recipe.data.source)
 

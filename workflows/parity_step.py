@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shlex
 import sys
@@ -297,12 +298,13 @@ def made_by() -> list[tuple[str, str]]:
 
 
 def headline(command: str, path: Path, job: ParityJob) -> str:
-    """What runs, and about how long it takes."""
+    """What runs, and about how long it takes; files of the working directory by their names in it."""
     if job.pair is None:
         subject = f"{job.recipe.model.name} on {path.stem}"
     else:
         subject = f"{job.pair.torch} against {job.pair.mindspore}, the optimizer of recipe {path.stem}"
     steps = f"{job.steps} step{'s' * (job.steps > 1)}, {job.mode} mode"
+    subject = subject.replace(f"{Path.cwd()}{os.sep}", "")
     return f"{command}: {subject}, {steps}; ten seconds for a small net, two minutes for a ResNet50"
 
 

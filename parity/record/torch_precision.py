@@ -401,16 +401,16 @@ def shortening(precisions: Iterable[Precision], name: str) -> Generator[Precisio
             with computing_in(name), rounding_as_mindspore():
                 yield precision
         elif precision.dtype == torch.float64:
-            with _StaysExact():
+            with StaysExact():
                 yield precision
         else:
             yield precision
 
 
-class _StaysExact(TorchDispatchMode):
-    """Where a model itself casts to float32 (a softmax, the mean square of a norm), the values stay float64: a
-    reference that is only as exact as float32 in one place cannot measure later rounding, nor show that a gradient is
-    zero."""
+class StaysExact(TorchDispatchMode):
+    """Where a model itself casts to float32 (a softmax, the mean square of a norm), or makes values of float32 (the
+    state that a recurrent layer begins with), what is computed with them stays float64: a reference that is only as
+    exact as float32 in one place cannot measure later rounding, nor show that a gradient is zero."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         given = kwargs or {}

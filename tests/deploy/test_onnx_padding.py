@@ -1,4 +1,4 @@
-"""Convolutions whose padding differs by axis and side are exported in ONNX's order."""
+"""Convolutions whose padding differs by axis and side are exported in ONNX's order, an index -1 as the last."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import onnx
 import onnxruntime
 import pytest
 from msmigrate.deploy.onnx_graph import put_right
-from onnx import helper
+from onnx import TensorProto, helper, numpy_helper
 
 
 def test_pads_are_beginnings_and_then_ends() -> None:
@@ -27,6 +27,33 @@ def test_pads_are_beginnings_and_then_ends() -> None:
     put_right(model)
     found = [[list(a.ints) for a in node.attribute if a.name == "pads"] for node in model.graph.node]
     assert found == [[[0, 2, 1, 3]], [[1, 1, 1, 1]], [], [[0, 2, 4, 1, 3, 5]], [[0, 1, 2, 3]]]
+
+
+def test_the_slice_of_an_index_reaches_the_end() -> None:
+    """As MindSpore's exporter writes `x[:, -1, :3]`, and a slice that runs backwards, which is right."""
+
+    def sliced(name: str, *numbers: list[int]) -> list[str]:
+        kinds = ("starts", "ends", "axes", "steps")
+        for kind, values in zip(kinds, numbers, strict=True):
+            constants.append(numpy_helper.from_array(np.array(values, np.int32), f"{name}_{kind}"))
+        return ["x", *(f"{name}_{kind}" for kind in kinds)]
+
+    constants: list[TensorProto] = []
+    nodes = [
+        helper.make_node("Slice", sliced("last", [-1, 0], [0, 3], [1, 2], [1, 1]), ["last"]),
+        helper.make_node("Slice", sliced("back", [-1], [0], [1], [-1]), ["back"]),
+    ]
+    float32 = TensorProto.FLOAT
+    given = [helper.make_tensor_value_info("x", float32, [2, 5, 4])]
+    made = [helper.make_tensor_value_info(name, float32, None) for name in ("last", "back")]
+    graph = helper.make_graph(nodes, "made", given, made, initializer=constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    put_right(model)
+    x = np.arange(40, dtype=np.float32).reshape(2, 5, 4)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    last, back = session.run(None, {"x": x})
+    assert (last == x[:, -1:, :3]).all() and last.shape == (2, 1, 3)
+    assert (back == x[:, -1:0:-1]).all()
 
 
 TRANSPOSED = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -84,3 +86,16 @@ def test_batches_are_joined(tmp_path: Path) -> None:
     first, second = load(tmp_path / "out.npz")
     assert seen == [4, 2] and second == 3.0
     np.testing.assert_array_equal(first, x + 1)
+
+
+def test_torchs_reference_stays_exact_where_a_model_makes_float32(tmp_path: Path) -> None:
+    """Such as the states that recurrent layers begin with: in float64 torch stopped on them, or rounded."""
+    model = Path(__file__).with_name("begun_states_torch.py")
+    subprocess.run([sys.executable, str(model), str(tmp_path)], check=True)
+    save(tmp_path / INPUTS, [np.random.default_rng(0).standard_normal((4, 5, 3)).astype(np.float32)])
+    worker = [sys.executable, "-m", "msmigrate.deploy.torch_reference_worker", str(tmp_path), f"{model}:Begun", "2"]
+    done = subprocess.run(worker, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done
+    (exact,), (rounded,) = load(tmp_path / TORCH64), load(tmp_path / TORCH32)
+    assert exact.dtype == np.float64 and rounded.dtype == np.float32
+    assert 0 < np.abs(exact - rounded).max() < 1e-6 and (exact != exact.astype(np.float32)).any()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -112,6 +113,8 @@ MULTI = {"name": "MultiStepLR", "args": {"milestones": [1, 2], "gamma": 0.5}}
 ONE_CYCLE = {"name": "OneCycleLR", "args": {"max_lr": 0.01, "total_steps": 8, "cycle_momentum": False}}
 RESTARTS = {"name": "CosineAnnealingWarmRestarts", "args": {"T_0": 2}}
 CHAINED = {"name": "ChainedScheduler", "args": {"schedulers": [{"name": "ConstantLR"}, MULTI]}}
+FACTORS = Path(__file__).with_name("schedule_factors.py")
+LAMBDA = {"name": "LambdaLR", "args": {"lr_lambda": f"{FACTORS}:noam"}}
 SEQUENTIAL = {"name": "SequentialLR", "args": {"schedulers": [WARM, COSINE, MULTI], "milestones": [4, 11]}}
 
 
@@ -207,6 +210,19 @@ RATE_STEPS = 20
 RATES: dict[str, Part] = {
     "cosine": Part.model_validate(COSINE),
     "sequential": Part.model_validate(SEQUENTIAL),
+    "functions of one's own": Part.model_validate(LAMBDA),
+    "functions inside": Part.model_validate(
+        {
+            "name": "SequentialLR",
+            "args": {
+                "schedulers": [
+                    LAMBDA,
+                    {"name": "MultiplicativeLR", "args": {"lr_lambda": [f"{FACTORS}:slower", f"{FACTORS}:noam"]}},
+                ],
+                "milestones": [7],
+            },
+        }
+    ),
     "sequential of a page": Part.model_validate(
         {
             "name": "SequentialLR",

@@ -18,12 +18,13 @@ from worker import dump
 prepare_mindspore()
 
 import mindspore  # noqa: E402
-from mindspore import Tensor, nn  # noqa: E402
+from mindspore import Parameter, Tensor, nn  # noqa: E402
 from mindspore.graph import api  # noqa: E402
-from msmigrate.training.models.mindspore_models import canonical_parameters  # noqa: E402
+from msmigrate.training.models.mindspore_models import Canonical, canonical_parameters  # noqa: E402
+from msmigrate.training.recipe.schema import Ema  # noqa: E402
 from msmigrate.training.step import mindspore_step_state  # noqa: E402
 from msmigrate.training.step.mindspore_amp import LossScale, all_times_zero  # noqa: E402
-from msmigrate.training.step.mindspore_step import TrainStep  # noqa: E402
+from msmigrate.training.step.mindspore_step import MovingAverage, TrainStep  # noqa: E402
 
 EVERYTHING = {
     "accumulate": 2,
@@ -206,6 +207,22 @@ def rates() -> dict[str, list[float]]:
     return found
 
 
+def averaged() -> dict[str, dict[str, list[float]]]:
+    """What a moving average makes of a weight of ones that becomes zeros, and of buffers of other dtypes."""
+    before = {"weight": np.ones(2, np.float32), "places": np.array([1, 2]), "seen": np.array([True, False])}
+    after = {"weight": np.zeros(2, np.float32), "places": np.array([5, 9]), "seen": np.array([False, True])}
+    found = {}
+    for mode in ("pynative", "graph"):
+        held = [Parameter(Tensor(value), name=name) for name, value in before.items()]
+        average = MovingAverage(Ema(decay=0.75), [Canonical(each.name, "", each) for each in held])
+        for each, value in zip(held, after.values(), strict=True):
+            each.set_data(Tensor(value))
+        average.prepare(1)
+        (mindspore.jit(average.construct) if mode == "graph" else average)()
+        found[mode] = {name: value.asnumpy().tolist() for name, value in average.tensors().items()}
+    return found
+
+
 def main(folder: Path, quick: bool) -> None:
     """Write what was found; in a quick run each in one mode, where the other takes long."""
     everything = Case({**EVERYTHING, "amp": {"level": "O2"}})
@@ -218,6 +235,7 @@ def main(folder: Path, quick: bool) -> None:
         "finite": {mode: finite_checks(mode) for mode in ("graph", "pynative")[: 1 if quick else 2]},
         "reduced": reduced(),
         "rates": rates(),
+        "averaged": averaged(),
     }
     dump(folder / "mindspore", facts, {})
 

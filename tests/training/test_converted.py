@@ -199,6 +199,15 @@ def test_names_that_differ_are_refused_where_training_goes_by_them(tmp_path: Pat
         check_recipe(plain, Alignment((match,), classes=4))
 
 
+def test_a_source_that_is_not_there_yet_says_what_writes_it(tmp_path: Path) -> None:
+    recipe = load(tmp_path, "{name: net.py:Net, source: port.py, classes: 3}")
+    wanted = (
+        r"model\.source: there is no file .*port\.py; msmigrate convert-model .*net\.py:Net -o .*port\.py writes it"
+    )
+    with pytest.raises(BadRecipe, match=wanted):
+        check_inputs(recipe, None, draws=False)
+
+
 LOSS = "model: lenet5\nloss: {loss}\noptimizer: {{name: SGD}}\n"
 
 

@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from msmigrate.errors import MsmigrateError, UnknownRow, Unsupported
+from msmigrate.errors import BadInput, MsmigrateError, UnknownRow, Unsupported
 from msmigrate.mappings import table
+from msmigrate.parity.job import check_inputs
+from msmigrate.training.models import model_names
 from msmigrate.training.recipe.reader import DEFAULT, load
 from msmigrate.training.recipe.schema import FOLDER, table_args
 from recipe_files import read, refusal, write
@@ -165,7 +167,77 @@ def test_paths_are_taken_from_the_recipe_s_own_folder(tmp_path, monkeypatch):
     assert read(tmp_path, page).model.checkpoint == Path("/start.pth")
 
 
+ARRAYS = "model: {name: net.py:Net, source: port.py}\ndata: {source: 'arrays:train.npz'}\nloss: {name: NAME}\n"
+ARRAYS += "optimizer: {name: SGD, args: {lr: 0.1}}\n"
+
+
+@pytest.mark.parametrize("name", ["BCELoss", "NLLLoss", "KLDivLoss", "PoissonNLLLoss"])
+def test_losses_that_take_a_file_s_labels_as_they_are(tmp_path: Path, name: str) -> None:
+    recipe = read(tmp_path, ARRAYS.replace("NAME", name))
+    assert recipe.loss.name == name and not recipe.loss.own
+    of_images = (
+        PAGE.replace("CrossEntropyLoss", name) if "CrossEntropyLoss" in PAGE else f"{PAGE}loss: {{name: {name}}}\n"
+    )
+    said = refusal(tmp_path, of_images)
+    assert f"a recipe has no {name}" in said and f"({name} takes the labels of data.source: arrays:FILE)" in said
+
+
+@pytest.mark.parametrize("name", ["CTCLoss", "TripletMarginLoss"])
+def test_losses_of_more_than_two_tensors_are_one_s_own(tmp_path: Path, name: str) -> None:
+    assert "and your own as FILE.py:NAME" in refusal(tmp_path, ARRAYS.replace("NAME", name))
+
+
+OWN = """model: lenet5
+data: {source: digits}
+optimizer: {name: SGD, args: {lr: 0.1}}
+schedule:
+  name: SequentialLR
+  args:
+    milestones: [3]
+    schedulers: [{name: LambdaLR, args: {lr_lambda: factors.py:warm}}, {name: ConstantLR}]
+"""
+
+
+def test_a_schedule_s_own_function_counts_by_its_content(tmp_path: Path) -> None:
+    recipe = read(tmp_path, OWN)
+    assert recipe.schedule is not None
+    assert model_names.functions_in(recipe.schedule.args) == [f"{tmp_path / 'factors.py'}:warm"]
+    with pytest.raises(BadInput, match=r"schedule: there is no file .*factors\.py"):
+        check_inputs(recipe, None, draws=False)
+    (tmp_path / "factors.py").write_text("def warm(step): return 1\n")
+    check_inputs(recipe, None, draws=False)
+    before = recipe.digest
+    (tmp_path / "factors.py").write_text("def warm(step): return 0.5\n")
+    assert recipe.digest != before
+    (tmp_path / "factors.py").write_text("def warn(step): return 0.5\n")
+    with pytest.raises(BadInput, match=r"schedule: .*no function warm; did you mean warn\?"):
+        check_inputs(recipe, None, draws=False)
+
+
+@pytest.mark.parametrize("written", ["warm", "'lambda n: 0.9'", "0.5", "[]", "[factors.py:warm, 3]"])
+def test_a_schedule_s_function_is_named_with_its_file(tmp_path: Path, written: str) -> None:
+    said = refusal(tmp_path, OWN.replace("lr_lambda: factors.py:warm", f"lr_lambda: {written}"))
+    assert said.startswith(":8: ") and "LambdaLR's lr_lambda must be FILE.py:NAME" in said
+
+
 FULL = PAGE.replace("{name: lenet5}", "{name: lenet5, checkpoint: start.pth}").replace("digits", "folder:images")
+
+
+def test_paths_hold_in_another_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker compiles in a folder of its own, where a relative recipe's own loss was not found."""
+    lines = [
+        "model: {name: net.py:Net, source: port.py, checkpoint: net.pth}",
+        "data: {source: 'arrays:train.npz', validation: 'arrays:val.npz'}",
+        "loss: {name: losses.py:own, source: port.py}",
+        "optimizer: {name: SGD, args: {lr: 0.1}}",
+    ]
+    (tmp_path / "recipe.yaml").write_text("\n".join(lines))
+    monkeypatch.chdir(tmp_path)
+    recipe = load(Path("recipe.yaml"))
+    model, loss, data = recipe.model, recipe.loss, recipe.data
+    files = [model.name, str(model.source), str(model.checkpoint), loss.name, loss.counterpart]
+    files += [place.partition(":")[2] for place in (data.source, str(data.validation))]
+    assert all(file.startswith(f"{tmp_path}/") for file in files)
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,13 @@ def test_averages_follow_timm(facts, rule):
     assert apart < 2e-6
 
 
+@pytest.mark.parametrize("mode", ["pynative", "graph"])
+def test_an_average_of_whole_numbers_is_their_value(facts, mode):
+    """As timm copies them; a compiled step with such a buffer did not compile."""
+    found = facts["mindspore"]["averaged"][mode]
+    assert found == {"weight": [0.75, 0.75], "places": [5, 9], "seen": [False, True]}
+
+
 @pytest.mark.parametrize("rule", [name for name, rule in cases.AVERAGES.items() if name != "constant"])
 def test_decays_are_timm_s(facts, rule):
     ours = [decay(Ema(**cases.AVERAGES[rule]), update) for update in range(1, 2000)]

@@ -53,6 +53,9 @@ def maker(file: Path, name: str) -> ast.FunctionDef | ast.ClassDef:
     """
     try:
         body = python_tree(read_bytes(file, LARGEST_PYTHON)).body
+    except FileNotFoundError:
+        how = _how(name).partition(" -o ")[0]
+        raise BadRecipe(f"model.source: there is no file {file}; {how} -o {file} writes it") from None
     except OSError as error:
         raise BadRecipe(f"model.source: {file} cannot be read: {error.strerror or error}") from None
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:

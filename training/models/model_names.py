@@ -1,11 +1,11 @@
-"""What is known of models without a framework: those that a recipe may name, and the arguments each of them takes; and
-of what any model gives, the tensors in it and their shapes."""
+"""What is known of models without a framework: those that a recipe may name, and the arguments each of them takes;
+functions of the user's that a recipe names; and of what any model gives, the tensors in it and their shapes."""
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ...errors import BadRecipe
@@ -65,6 +65,29 @@ def is_file(name: str) -> bool:
     """Whether a model is a function or a class in a file of the user's, such as `net.py:Net`."""
     place, colon, own = name.rpartition(":")
     return bool(colon) and place.endswith(".py") and own.isidentifier()
+
+
+OWN_FUNCTIONS = ("lr_lambda",)  # arguments of schedules that are functions of the user's own, FILE.py:NAME
+
+
+def functions_in(args: Mapping[str, Any]) -> list[str]:
+    """The functions of the user's own among the arguments of a schedule, and of those inside of it."""
+    found: list[str] = []
+    with_functions(args, found.append)
+    return found
+
+
+def with_functions(args: Mapping[str, Any], made: Callable[[str], Any]) -> dict[str, Any]:
+    """The arguments of a schedule, and of those inside of it, with what is made of each function of the user's own."""
+
+    def changed(key: str, value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return [changed(key, one) for one in value]
+        if isinstance(value, Mapping):
+            return with_functions(value, made)
+        return made(value) if key in OWN_FUNCTIONS and isinstance(value, str) else value
+
+    return {key: changed(key, value) for key, value in args.items()}
 
 
 def is_ours(name: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,18 +85,13 @@ def _hint(source: str) -> str:
 
 
 HANDED_OVER = ("params", "optimizer")  # arguments that the step itself passes to an optimizer and to a schedule
+FACTOR = "FILE.py:NAME, a function of your own that makes a factor of a count of moves, or a list of such"
 REDUCTIONS = ("mean", "sum")
 FEW = 12  # names that a message lists
-FORMULA = (
-    "name the schedule that has its formula (LinearLR, PolynomialLR, ExponentialLR, CosineAnnealingLR, or several in a "
-    "SequentialLR), or leave the schedule out"
-)
 OUTSIDE = {  # rows of the table that a step cannot run
     "torchvision.transforms.FiveCrop": "makes several images of one, and a step trains on single ones",
     "torchvision.transforms.TenCrop": "makes several images of one, and a step trains on single ones",
     "torchvision.transforms.PILToTensor": "leaves bytes, and a step trains on numbers: use ToTensor",
-    "torch.optim.lr_scheduler.LambdaLR": f"takes a Python function, which a recipe cannot hold: {FORMULA}",
-    "torch.optim.lr_scheduler.MultiplicativeLR": f"takes a Python function, which a recipe cannot hold: {FORMULA}",
     "torch.optim.lr_scheduler.ReduceLROnPlateau": "moves by a measured value, a recipe's schedule by steps or epochs: "
     "name MultiStepLR with the epochs at which torch's run moved, or leave the schedule out",
 }
@@ -104,6 +99,11 @@ OUTSIDE = {  # rows of the table that a step cannot run
 LOSSES = (
     *("CrossEntropyLoss", "MSELoss", "BCEWithLogitsLoss", "L1Loss", "SmoothL1Loss", "HuberLoss"),
     "MultiLabelSoftMarginLoss",
+)
+# those that take the labels of a file of arrays as they are, whatever they hold
+LOSSES_OF_ARRAYS = (
+    *("NLLLoss", "BCELoss", "KLDivLoss", "SoftMarginLoss", "PoissonNLLLoss"),
+    *("MultiMarginLoss", "MultiLabelMarginLoss"),
 )
 Loc = tuple[Any, ...]
 
@@ -160,7 +160,7 @@ def _problems(recipe: Recipe) -> Iterator[Problem]:
     yield from _transforms(recipe.data)
     yield from _arrays(recipe)
     yield from _together(recipe)
-    yield from _loss(recipe.loss)
+    yield from _loss(recipe.loss, (*LOSSES, *LOSSES_OF_ARRAYS) if recipe.data.of_arrays else LOSSES)
     yield from _part("optimizer", recipe.optimizer, ("optimizer",))
     for index, group in enumerate(recipe.optimizer.groups):
         part = Part(name=recipe.optimizer.name, args=group.args)
@@ -169,9 +169,9 @@ def _problems(recipe: Recipe) -> Iterator[Problem]:
         yield from _schedule(recipe.schedule)
 
 
-def _loss(loss: Loss) -> Iterator[Problem]:
+def _loss(loss: Loss, known: Sequence[str]) -> Iterator[Problem]:
     """Problems with the loss: the user's own has to name its counterpart; any other is one that a step has targets
-    for."""
+    for, one of `known`."""
     if loss.own:
         if loss.source is None:
             message = f"loss: {loss.name} needs source: FILE, with {loss.name.rpartition(':')[2]} in MindSpore"
@@ -181,8 +181,9 @@ def _loss(loss: Loss) -> Iterator[Problem]:
         message = f"loss.source is for FILE.py:NAME; {loss.name} is msmigrate's own"
         yield Problem(("loss", "source"), BadRecipe(message))
     yield from _part("loss", loss, ("loss",))
-    if (name := table.row(loss.name).short) not in LOSSES:
-        message = f"loss: a recipe has no {name}; it has {', '.join(LOSSES)}, and your own as FILE.py:NAME"
+    if (name := table.row(loss.name).short) not in known:
+        message = f"loss: a recipe has no {name}; it has {', '.join(known)}, and your own as FILE.py:NAME"
+        message += f" ({name} takes the labels of data.source: {ARRAYS}FILE)" if name in LOSSES_OF_ARRAYS else ""
         yield Problem(("loss", "name"), BadRecipe(message))
     if loss.args.get("reduction", "mean") not in REDUCTIONS:
         message = f"loss.args.reduction: a step needs one number, so {' or '.join(REDUCTIONS)}"
@@ -336,6 +337,9 @@ def _wanted(row: Row, argument: Argument, value: Any) -> str | None:
     """What the argument's value should have been, in words; None when it fits, or when translating it will show."""
     if argument.values:
         return None
+    if argument.torch in model_names.OWN_FUNCTIONS:
+        names = value if isinstance(value, list) else [value]
+        return None if names and all(isinstance(one, str) and model_names.is_file(one) for one in names) else FACTOR
     default = None if argument.required else argument.default
     return part_arguments.wanted(row.short, argument.torch, value, default)
 

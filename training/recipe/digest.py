@@ -55,11 +55,18 @@ def step_digest(tree: dict[str, Any], later: Sequence[str], places: Sequence[str
         if source is not None:
             part["source"] = _source(Path(source))
         if model_names.is_file(part["name"]):
-            place, _, own = part["name"].rpartition(":")
-            part["name"] = [own, _source(Path(place))]
+            part["name"] = _by_content(part["name"])
+    if tree["schedule"] is not None:
+        tree["schedule"]["args"] = model_names.with_functions(tree["schedule"]["args"], _by_content)
     kind, colon, _ = data["source"].partition(":")
     data["source"] = kind + colon if kind + colon in places else data["source"]
     return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _by_content(name: str) -> list[str]:
+    """The name in FILE.py:NAME, and the digest of its file."""
+    place, _, own = name.rpartition(":")
+    return [own, _source(Path(place))]
 
 
 def _canonical(value: Any) -> Any:

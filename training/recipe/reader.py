@@ -60,7 +60,7 @@ def load(path: Path) -> Recipe:
     recipe = _checked(path, draft=False)
     if isinstance(recipe, Refusal):
         raise recipe.error(f"{path}:{recipe.line}: {recipe.reason}")
-    return _beside(recipe, path.parent)
+    return _beside(recipe, path.parent.absolute())  # a worker may read a file while it works in another folder
 
 
 def check(path: Path, *, draft: bool = False) -> Refusal | None:
@@ -186,9 +186,13 @@ def _beside(recipe: Recipe, folder: Path) -> Recipe:
     loss = recipe.loss.model_copy(update={"name": _file(recipe.loss.name, folder)})
     if loss.source is not None:
         loss = loss.model_copy(update={"source": folder / expanded(loss.source)})
+    schedule = recipe.schedule
+    if schedule is not None:
+        args = model_names.with_functions(schedule.args, lambda name: _file(name, folder))
+        schedule = schedule.model_copy(update={"args": args})
     places = {"source": data.source, "validation": data.validation}
     data = data.model_copy(update={key: _absolute(source, folder) for key, source in places.items()})
-    return recipe.model_copy(update={"model": model, "data": data, "loss": loss})
+    return recipe.model_copy(update={"model": model, "data": data, "loss": loss, "schedule": schedule})
 
 
 def _file(name: str, folder: Path) -> str:

@@ -420,13 +420,14 @@ def table_args(part: Part) -> dict[str, Any]:
     return args
 
 
-def construct(part: Part, *positional: Any) -> Any:
-    """The MindSpore object for a part, with every argument written out, after `positional` ones.
+def construct(part: Part, *positional: Any, args: dict[str, Any] | None = None) -> Any:
+    """The MindSpore object for a part, with every argument written out, after `positional` ones; args: in place of the
+    part's own, as the mapping table takes them.
 
     Raises UnknownRow, BadInput or Unsupported for a part without a translation, BadRecipe where MindSpore refuses a
     value.
     """
-    call = table.translate(part.name, table_args(part))
+    call = table.translate(part.name, table_args(part) if args is None else args)
     try:
         return build(call, *positional)
     except (TypeError, ValueError) as error:

@@ -16,8 +16,9 @@ from mindspore import dtype as mstype
 from ...errors import BadRecipe
 from ...mappings import table
 from ...migrate import model_spec
+from ..models import model_names
 from ..models.mindspore_models import Canonical, canonical_parameters
-from ..recipe.schema import Ema, Part, Recipe, construct, decay
+from ..recipe.schema import Ema, Part, Recipe, construct, decay, table_args
 from .mindspore_amp import LossScale, Precision, finite_check, in_float32
 from .parameter_groups import parameter_groups
 
@@ -154,8 +155,9 @@ class KeptOptimizer:
 
 
 def build_schedule(part: Part, optimizer: Any) -> Any:
-    """The recipe's schedule on an optimizer."""
-    return construct(part, optimizer)
+    """The recipe's schedule on an optimizer; functions of the user's own are imported."""
+    args = model_names.with_functions(table_args(part), lambda name: model_spec.function(model_spec.parse(name)))
+    return construct(part, optimizer, args=args)
 
 
 class TrainStep:
@@ -554,12 +556,12 @@ _towards = ops.MultitypeFuncGraph("msmigrate_ema_towards")
 
 @_towards.register("Tensor", "Tensor", "Tensor")
 def _towards_one(weight: Any, average: Any, value: Any) -> bool:
-    """Move one average towards its value: torch's lerp.
+    """Move one average towards its value, torch's lerp; whole numbers, such as a table of places, are the value's.
 
     decay·average + (1 - decay)·value, the other way to write it, has a bias: the float32 decay and 1 - decay do not
     add up to one, and with a decay of 0.9998 that error is multiplied by 5000.
     """
-    ops.assign(average, average + weight * (value - average))
+    ops.assign(average, average + weight * (value - average) if average.is_floating_point() else value)
     return True
 
 

@@ -18,6 +18,7 @@ from ...errors import BadInput, BadRecipe
 from ...mappings import table
 from ...mappings.rows import resolve
 from ...migrate import model_spec
+from ..models import model_names
 from ..recipe.schema import Amp, DynamicLossScale, Ema, Part, Recipe, decay, table_args
 from .parameter_groups import is_norm, parameter_groups
 
@@ -284,11 +285,13 @@ def build_optimizer(recipe: Recipe, model: nn.Module) -> torch.optim.Optimizer:
 
 
 def build_schedule(part: Part, optimizer: torch.optim.Optimizer) -> Any:
-    """The recipe's schedule; the schedules inside another are made first, on the same optimizer."""
+    """The recipe's schedule; the schedules inside another are made first, on the same optimizer. Functions of the
+    user's own are imported."""
     args = table_args(part)
     if "schedulers" in args:
         inner = [Part(name=name, args=given) for name, given in args["schedulers"]]
         args["schedulers"] = [build_schedule(each, optimizer) for each in inner]
+    args = model_names.with_functions(args, lambda name: model_spec.function(model_spec.parse(name)))
     return _construct(part, optimizer=optimizer, **args)
 
 

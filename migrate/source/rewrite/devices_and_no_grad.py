@@ -1,4 +1,5 @@
-"""Devices: a model's questions about where its tensors are, answered as for torch's CPU; contexts such as no_grad.
+"""Devices: a model's questions about where its tensors are, answered as for torch's CPU; contexts such as no_grad, and
+checkpointing.
 
 MindSpore's device is that of the process, and all tensors of its nets are there; the torch model is compared on the
 CPU. So a device is a string in the new file, a tensor's is `"cpu"`, and questions about it have a fixed answer. As in
@@ -8,6 +9,8 @@ values where possible, on the device "meta".
 
 What is computed inside of a context without gradients is cut off from its gradient there, each tensor where it is made;
 a name for another tensor, `y = x`, is none.
+
+What a forward keeps as an attribute and goes on with has a name besides: graph mode's gradient ends at the attribute.
 
 A model that asks its first parameter for a device or a dtype asks an attribute: graph mode has no generators. What it
 asks of torch itself, such as its version, is answered as in the run.
@@ -19,11 +22,11 @@ import ast
 import copy
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeGuard
 
 from ...library_names import CONTAINERS, NOT_CONVERTED, TABLES
-from ...source_files import blocks_of, literal
+from ...source_files import blocks_of, literal, local_names, substitute
 from ..observe.observations import (
     NONE,
     DictKind,
@@ -38,14 +41,19 @@ from ..observe.observations import (
     callees_of,
     constants_of,
     kinds_of,
+    replacing,
     set_callee,
     set_kinds,
 )
 from .context import UNSEEN, Context, Problem, Stage, Unwritable, handles, row_of
+from .graph_mode import put
 
 DEVICE = ObjectKind("torch.device")
 HERE = "cpu"
 CLASS_OF_TENSORS = re.compile(r"torch\.(?:cuda\.)?(\w+)Tensor")
+CHECKPOINT = "torch.utils.checkpoint.checkpoint"
+# arguments of torch.utils.checkpoint that control how memory is saved, not what is computed
+SPARING = {"use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop"}
 NUMBER = "torch.Tensor.get_device"  # -1 on a CPU
 ANSWERS: dict[str, bool] = TABLES["tensor_answers"]
 SIMPLE = (ast.Assign, ast.AnnAssign, ast.Expr)  # statements that surely run in a constructor
@@ -311,6 +319,129 @@ def without_gradient_by_decorator(node: ast.FunctionDef) -> bool:
     return any(name in NO_GRADIENT for name in names)
 
 
+def go_on_with_locals(function: ast.FunctionDef, context: Context) -> None:
+    """Write `h_now = tanh(x)`, `self.h = h_now` for `self.h = tanh(x)`, and read `h_now` for `self.h` behind it: what a
+    compiled function reads of an attribute that it has set passes no gradient, without an error, and nor does what is
+    computed with it, be it a size (`python benchmarks/graph_attributes_mindspore.py`); in place."""
+    if not context.owner:
+        return
+    nodes = [node for node in ast.walk(function) if _of_itself(node)]
+    stored = {name: min(n.lineno for n in nodes if n.attr == name and not _read(n)) for name in _stored(function)}
+    kept = {n.attr for n in nodes if _read(n) and n.attr in stored and n.lineno > stored[n.attr]}
+    kept -= {n.attr for n in nodes if not _read(n) and all(n is not part for _, part in _sets(function))}
+    taken = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)} | {*local_names(function)}
+    names: dict[str, str] = {}
+    for name in sorted(kept - _written_into(function) - _set_elsewhere(function, context)):
+        names[name] = f"{name}_now"
+        while names[name] in taken:
+            names[name] += "_"
+    tried = [node for part in _with_locals(copy.deepcopy(function.body), names, {}) for node in ast.walk(part)]
+    again = [node.value.id for node in tried if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)]
+    read = [node.id for node in tried if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+    names = {name: own for name, own in names.items() if read.count(own) > again.count(own)}
+    function.body = _with_locals(function.body, names, {}) if names else function.body
+
+
+def _of_itself(node: ast.AST) -> TypeGuard[ast.Attribute]:
+    """Whether it is an attribute of `self`."""
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
+def _read(node: ast.Attribute) -> bool:
+    return isinstance(node.ctx, ast.Load)
+
+
+def _written_into(function: ast.FunctionDef) -> set[str]:
+    """The attributes of `self` whose value a function changes by an operator or a method, `self.h += x` and
+    `self.h.mul_(2)`, and those that it only puts on a device, `self.h = self.h.to(x)`."""
+    places: list[ast.AST] = [node.target for node in ast.walk(function) if isinstance(node, ast.AugAssign)]
+    places += [node for node in ast.walk(function) if isinstance(node, ast.Attribute) and node.attr.endswith("_")]
+    for value, part in _sets(function):
+        if ast.unparse(value).partition("(")[0] in [f"self.{part.attr}.{name}" for name in ("to", "cuda", "cpu")]:
+            places.append(part)
+    return {inner.attr for place in places for inner in ast.walk(place) if _of_itself(inner)}
+
+
+def _set_elsewhere(function: ast.FunctionDef, context: Context) -> set[str]:
+    """The attributes that another function of the object sets, or one inside of this one."""
+    bases = [name for name in context.program.facts.bases(context.owner)[1:] if "." in name]
+    derived = [order[0] for order in context.program.facts.orders if context.owner in order[1:]]
+    others = [node for node in ast.walk(function) if isinstance(node, (ast.FunctionDef, ast.Lambda))][1:]
+    for owner in (context.owner, *bases, *derived):
+        _, cls = context.program.class_of(owner) or ("", None)
+        own = {"__init__", function.name} if owner == context.owner else {"__init__"}
+        found = [node for node in getattr(cls, "body", ()) if isinstance(node, ast.FunctionDef)]
+        others += [node for node in found if node.name not in own]
+    return {name for node in others for name in _stored(node)}
+
+
+def _sets(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.Attribute]]:
+    """The attributes of `self` that assignments set, alone or in a tuple, each with what is assigned."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target = node.targets[0]
+            for part in target.elts if isinstance(target, ast.Tuple) else [target]:
+                if _of_itself(part):
+                    yield node.value, part
+
+
+def _with_locals(statements: list[ast.stmt], names: Mapping[str, str], now: dict[str, list[Kind]]) -> list[ast.stmt]:
+    """The statements of a block; now: the attributes whose value has a name there, and their kinds. It is changed: a
+    name stays in step with its attribute, wherever it has been given."""
+    found: list[ast.stmt] = []
+    for statement in statements:
+        before = [n.attr for target in getattr(statement, "targets", ()) for n in ast.walk(target) if _of_itself(n)]
+        ends: list[dict[str, list[Kind]]] = []
+        for field, value in ast.iter_fields(statement):
+            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                ends.append({**now})
+                setattr(statement, field, _with_locals(value, names, ends[-1]))
+            elif isinstance(value, list):
+                setattr(statement, field, [_by_local(one, names, now) for one in value])
+            else:
+                setattr(statement, field, _by_local(value, names, now))
+        if isinstance(statement, ast.With) or (isinstance(statement, ast.If) and len(ends) == 2):
+            now.update({name: kinds for name, kinds in ends[0].items() if name in ends[-1]})
+        found.append(statement)
+        if isinstance(statement, ast.Assign):
+            found += [*_again(statement, before, names, now), *_named(statement, names, now)]
+    return found
+
+
+def _again(statement: ast.Assign, parts: Iterable[str], names: Mapping[str, str], now: Mapping[str, Any]) -> Any:
+    """What sets the attributes again into whose parts an assignment writes: compiled, it makes new tensors."""
+    for part in parts:
+        if part in now and isinstance(statement.targets[0], ast.Subscript):
+            read = set_kinds(ast.copy_location(ast.Name(names[part], ast.Load()), statement), now[part])
+            owner = ast.copy_location(ast.Name("self", ast.Load()), statement)
+            target = ast.copy_location(ast.Attribute(owner, part, ast.Store()), statement)
+            yield replacing(ast.Assign([target], read), statement)
+
+
+def _named(statement: ast.Assign, names: Mapping[str, str], now: dict[str, list[Kind]]) -> list[ast.stmt]:
+    """What sets the attributes behind an assignment, which sets their names instead; in place."""
+    more: list[ast.stmt] = []
+    for value, part in [*_sets(statement)]:
+        if part.attr in names:
+            now[part.attr] = kinds_of(value) if part is statement.targets[0] else []
+            name = ast.copy_location(ast.Name(names[part.attr], ast.Store()), part)
+            read = set_kinds(ast.copy_location(ast.Name(names[part.attr], ast.Load()), part), now[part.attr])
+            statement.targets = [put(name, part, statement.targets[0])]
+            more.append(replacing(ast.Assign([part], read), statement))
+    return more
+
+
+def _by_local(node: Any, names: Mapping[str, str], now: Mapping[str, list[Kind]]) -> Any:
+    """An expression that reads names for attributes."""
+
+    def change(one: ast.AST) -> ast.AST | None:
+        if not _of_itself(one) or not _read(one) or one.attr not in now:
+            return None
+        return set_kinds(ast.copy_location(ast.Name(names[one.attr], ast.Load()), one), kinds_of(one) or now[one.attr])
+
+    return substitute(node, change) if isinstance(node, ast.AST) else node
+
+
 @handles("builtins.next")
 def first_parameter(node: ast.Call, context: Context) -> ast.expr | None:
     """`next(self.parameters())` in what a forward runs: the attribute that it is, `self.embedding.embedding_table`."""
@@ -364,7 +495,7 @@ def _made(part: ast.stmt, kinds: Mapping[str, list[Kind]]) -> list[tuple[str, Te
     ]
 
 
-def _stored(part: ast.stmt) -> list[str]:
+def _stored(part: ast.AST) -> list[str]:
     """The attributes of `self` that a part of a constructor sets."""
     inside = [node for node in ast.walk(part) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)]
     return [node.attr for node in inside if ast.unparse(node.value) == "self"]
@@ -381,6 +512,14 @@ def _begins_with_weight(cls: str) -> bool:
     row = row_of(cls)
     switches = () if row is None else {argument.torch for argument in row.arguments} & {"affine", "elementwise_affine"}
     return row is not None and bool(row.state) and row.state[0].torch == "weight" and not switches
+
+
+@handles(CHECKPOINT)
+def checkpointed(call: ast.Call, context: Context) -> ast.expr:
+    """The call without checkpointing, by which torch computes twice to save memory."""
+    words = [word for word in call.keywords if word.arg not in SPARING]
+    function, *args = call.args
+    return context.kept(replacing(ast.Call(function, args, words), call))
 
 
 # Questions about torch itself, answered by their value in the run

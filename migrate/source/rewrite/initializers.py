@@ -24,11 +24,12 @@ from ..observe.observations import (
     replacing,
 )
 from .context import Context, Namer, ObservedArgument, Stage, Unwritable, handles, row_of
-from .row_calls import arguments_of, is_method, is_variable, write_call
+from .row_calls import arguments_of, is_method, is_super, is_variable, write_call
 
 # methods that fill a tensor with one number -> that number; None: their argument
 VALUES = {"zero_": 0, "fill_": None}
 FILLS: dict[str, str] = TABLES["fills"]
+RESET = "msmigrate.nn.reset_parameters"
 COPY = "transformers.initialization.copy_"  # (tensor, values)
 
 
@@ -269,3 +270,17 @@ def _between(row: Row, given: Mapping[str, ObservedArgument], tensor: ast.expr, 
     rule = ast.Call(name(row.mindspore), [], [ast.keyword("scale", half)])
     values = method_call(_drawn(rule, tensor, name), "init_data")
     return ast.BinOp(values, ast.Add(), copy.deepcopy(middle))
+
+
+@handles("torch.nn.*")
+def reset_parameters(call: ast.Call, context: Context) -> ast.expr | None:
+    """`layer.reset_parameters()` of a torch layer, and `super().reset_parameters()` in a class that derives from
+    one."""
+    resets = all(name.endswith(".reset_parameters") for name in callees_of(call))
+    if not resets or not isinstance(call.func, ast.Attribute):
+        return None
+    if is_super(call.func):
+        row = context.program.torch_base(context.owner)
+        names = [state.mindspore for state in row.state if state.mindspore] if row is not None else []
+        return ast.Call(context.name(RESET), [ast.Name("self", ast.Load()), *map(ast.Constant, names)], [])
+    return ast.Call(context.name(RESET), [context.visit(call.func.value)], [])

@@ -37,13 +37,11 @@ LOADING = [
         *("register_load_state_dict_post_hook", "register_state_dict_post_hook", "_register_state_dict_hook"),
     )
 ]
-RESET = "msmigrate.nn.reset_parameters"
 FIRST_NAME = "msmigrate.nn.first_name"
 OPTIONAL = "msmigrate.nn.OptionalCells"  # a list in which None may stand
 ATTENTION = "torch.nn.MultiheadAttention"
-CHECKPOINT = "torch.utils.checkpoint.checkpoint"
-# arguments of torch.utils.checkpoint that control how memory is saved, not what is computed
-SPARING = {"use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop"}
+MASKS: dict[str, list[dict[str, int]]] = TABLES["masks"]
+ADDED = "msmigrate.nn.functional.added_mask"
 KEPT_CALLS: dict[str, str] = TABLES["kept_calls"]
 OWNERS = ("torch.nn.Module.", "torch.nn.Sequential.", "torch.nn.ModuleList.", "torch.nn.ModuleDict.")
 # what makes a layer's weight computed from other parameters -> its counterpart
@@ -217,20 +215,6 @@ def loading_hook(call: ast.Call, context: Context) -> list[ast.stmt]:
 
 
 @handles("torch.nn.*")
-def reset_parameters(call: ast.Call, context: Context) -> ast.expr | None:
-    """`layer.reset_parameters()` of a torch layer, and `super().reset_parameters()` in a class that derives from
-    one."""
-    resets = all(name.endswith(".reset_parameters") for name in callees_of(call))
-    if not resets or not isinstance(call.func, ast.Attribute):
-        return None
-    if is_super(call.func):
-        row = context.program.torch_base(context.owner)
-        names = [state.mindspore for state in row.state if state.mindspore] if row is not None else []
-        return ast.Call(context.name(RESET), [ast.Name("self", ast.Load()), *map(ast.Constant, names)], [])
-    return ast.Call(context.name(RESET), [context.visit(call.func.value)], [])
-
-
-@handles("torch.nn.*")
 def called_forward(call: ast.Call, context: Context) -> ast.expr | None:
     """`layer.forward(x)` of a torch layer as `layer(x)`."""
     callees = callees_of(call)
@@ -282,14 +266,6 @@ def kept_call(call: ast.Call, context: Context) -> ast.expr | None:
     kept = context.kept(call)
     kept.func = context.name(KEPT_CALLS[callees[0]])
     return kept
-
-
-@handles(CHECKPOINT)
-def checkpointed(call: ast.Call, context: Context) -> ast.expr:
-    """The call without checkpointing, by which torch computes twice to save memory."""
-    words = [word for word in call.keywords if word.arg not in SPARING]
-    function, *args = call.args
-    return context.kept(replacing(ast.Call(function, args, words), call))
 
 
 @handles(*NORMS)
@@ -353,17 +329,40 @@ def module_method(call: ast.Call, context: Context) -> ast.expr | None:
     return kept
 
 
-@handles(f"module {ATTENTION}")
+@handles(*(f"module {name}" for name in MASKS))
 def attention(node: ast.Call, context: Context) -> ast.expr:
+    """A call of attention, or of a layer with attention inside. Of one attention's two masks one may be of bools and
+    one of numbers: the bools become numbers, `added_mask(mask)`, for MindSpore's adds them as 0 and 1."""
+    layer = callees_of(node)[0].removeprefix("module ")
+    wanted = _given(node, 4, "need_weights") or ast.Constant(True)
+    places = [found for pair in MASKS[layer] for found in _bools_beside_numbers(node, pair)]
+    kept = context.kept(node)
+    for name, place in places:
+        name = TABLES["forwards"].get(layer, {}).get(name, name)
+        if place < len(kept.args):
+            kept.args[place] = ast.Call(context.name(ADDED), [kept.args[place]], [])
+        for word in (word for word in kept.keywords if word.arg == name):
+            word.value = ast.Call(context.name(ADDED), [word.value], [])
+    return _output_of_attention(kept, wanted) if layer == ATTENTION else kept
+
+
+def _bools_beside_numbers(node: ast.Call, pair: dict[str, int]) -> list[tuple[str, int]]:
+    """Which of two masks, argument: its place, may be of bools beside numbers; None may be either another time."""
+    found = {name: _given(node, place, name) for name, place in pair.items()}
+    given = {name: mask for name, mask in found.items() if mask is not None and not isinstance(mask, ast.Constant)}
+    dtypes = [{getattr(kind, "dtype", "") for kind in kinds_of(mask) or [NONE]} for mask in given.values()]
+    if len(given) < 2 or dtypes == [{"bool"}] * 2:
+        return []
+    return [(name, pair[name]) for name, of in zip(given, dtypes, strict=True) if of & {"", "bool"}]
+
+
+def _output_of_attention(kept: ast.Call, wanted: ast.expr) -> ast.expr:
     """A call of MultiheadAttention, whose tuple in MindSpore has the output alone where no weights are requested:
     `(attention(x, x, x, need_weights=wanted) + (None,))[:2]`, where that is not known."""
-    wanted = _given(node, 4, "need_weights") or ast.Constant(True)
-    if isinstance(wanted, ast.Constant) and not wanted.value:
-        alone = ast.Subscript(context.kept(node), ast.Constant(0), ast.Load())  # MindSpore's is a tuple of one
-        return ast.Tuple([alone, ast.Constant(None)], ast.Load())
     if isinstance(wanted, ast.Constant):
-        return context.kept(node)
-    padded = ast.BinOp(context.kept(node), ast.Add(), ast.Tuple([ast.Constant(None)], ast.Load()))
+        alone = ast.Subscript(kept, ast.Constant(0), ast.Load())  # MindSpore's is a tuple of one
+        return kept if wanted.value else ast.Tuple([alone, ast.Constant(None)], ast.Load())
+    padded = ast.BinOp(kept, ast.Add(), ast.Tuple([ast.Constant(None)], ast.Load()))
     return ast.Subscript(padded, ast.Slice(None, ast.Constant(2)), ast.Load())
 
 

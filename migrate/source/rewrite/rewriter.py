@@ -45,7 +45,7 @@ from . import (
 from .collected_outputs import write_collecting
 from .context import Context, Problem, Program, Unwritable, handles
 from .control_flow import pick_by_index, select_branches
-from .devices_and_no_grad import without_gradient, without_gradient_by_decorator
+from .devices_and_no_grad import go_on_with_locals, without_gradient, without_gradient_by_decorator
 from .graph_mode import ALWAYS, INSIDE, always_evaluated, format_texts, in_blocks, is_pure, not_compiled, place_of, put
 from .signatures import SignatureRewriter, expand_kwargs, hands_on, only_looked_up
 from .tensors import StridedSlices, note_of_caller
@@ -217,6 +217,7 @@ def _normalise(function: ast.FunctionDef, context: Context) -> None:
         pick_by_index(function)
     if not context.builds:
         format_texts(function)
+        go_on_with_locals(function, context)
     hoist_walrus(function)
     hand_back(function, context.program)
     note_of_caller(function)

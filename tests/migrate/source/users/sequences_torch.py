@@ -430,3 +430,52 @@ class Mapped(nn.Module):
 
 def mapped():
     return Mapped(), (torch.randn(2, 3, 4),)
+
+
+class Masked(nn.Module):
+    """One mask of numbers and one of bools, as in torch's tutorials: each hides what it says."""
+
+    def __init__(self, width=8):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(width, 2, batch_first=True)
+        self.layer = nn.TransformerEncoderLayer(width, 2, 12, 0.0, batch_first=True)
+        self.decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(width, 2, 12, 0.0, batch_first=True), 1)
+        self.alike = nn.TransformerEncoder(nn.TransformerEncoderLayer(width, 2, 12, 0.0, batch_first=True), 1)
+
+    def later(self, length):
+        return torch.triu(torch.full((length, length), float("-inf")), diagonal=1)
+
+    def forward(self, x, padding, prefix=None):
+        n = x.size(1)
+        y, weights = self.attention(x, x, x, padding, attn_mask=self.later(n))
+        y = self.layer(y, self.later(n), padding, is_causal=True)
+        y = self.decoder(y, x, tgt_mask=prefix, memory_mask=self.later(n), memory_key_padding_mask=padding)
+        y = self.decoder(y, y, tgt_mask=prefix, tgt_key_padding_mask=padding)  # may be of numbers another time
+        return self.alike(y, mask=self.later(n) < 0, src_key_padding_mask=padding), weights
+
+
+def masked_by_two():
+    torch.manual_seed(1)
+    padding = torch.tensor([[False] * 5, [False] * 3 + [True] * 2, [False] * 4 + [True]])
+    return Masked(), (torch.randn(3, 5, 8), padding)
+
+
+class PackedToALength(nn.Module):
+    """As DataParallel wants it: padded up to the input's length, shorter or longer than the longest of a batch."""
+
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(4, 3, batch_first=True, bidirectional=True)
+        self.out = nn.GRU(6, 2)
+
+    def forward(self, x, lengths):
+        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        y, _ = pad_packed_sequence(self.rnn(packed)[0], batch_first=True, total_length=x.size(1))
+        again = pack_padded_sequence(y.transpose(0, 1), lengths, enforce_sorted=False)
+        z, _ = pad_packed_sequence(self.out(again)[0], padding_value=0.25, total_length=x.size(1) + 2)
+        return y, z
+
+
+def packed_to_a_length():
+    torch.manual_seed(1)
+    return PackedToALength(), (torch.randn(3, 6, 4), torch.tensor([4, 1, 5]))

@@ -44,3 +44,16 @@ def test_a_context_without_gradients_cuts_off_whatever_is_made_in_it(users: User
 def test_tensors_that_stay_together_are_refused_there(users: Users) -> None:
     left = [problem.text for problem in users["cut_tuple"].source.problems]
     assert left == ["self.pair(x) may give tensors in a context without gradients: unpack them there"]
+
+
+def test_a_tensor_that_is_kept_as_an_attribute_has_a_name_besides(users: Users) -> None:
+    """Compiled, no gradient flows through an attribute that a construct has set."""
+    found = users["showing"]
+    found.agrees()
+    found.holds(
+        "mixed_now = ops.tanh(self.mix(x))\n        self.mixed = mixed_now\n",
+        "low_now, high_now = ops.chunk(mixed_now, 2, axis=-1)\n        self.low = low_now\n        self.high = ",
+        "state_now = self.cell(mixed_now * ops.mean(state_now), state_now)\n            self.state = state_now",
+        "table_now[0] = 0.0\n        self.table = table_now\n",
+        "return high_now * low_now + ops.sum(seen_now) * ops.mean(table_now) + shape_now[0]",
+    )

@@ -35,7 +35,7 @@ NAMES = (
         "changing",
         "other_names",
         "given_parts",
-        *("stepped", "inserted", "listed", "mapped"),
+        *("stepped", "inserted", "listed", "mapped", "showing", "packed_to_a_length", "masked_by_two"),
     ),
 )
 

@@ -22,6 +22,7 @@ def test_packed_sequences(users: Users) -> None:
     found.agrees()
     found.holds("out, (h, c) = run_packed(self.lstm, packed)", "pack_padded_sequence(out, sizes.tolist(), True, False)")
     users["packed_in_one_direction"].agrees()
+    users["packed_to_a_length"].agrees()
 
 
 @pytest.mark.full
@@ -49,6 +50,19 @@ def test_the_tutorials_transformer(users: Users) -> None:
         "pe[:, 0::2] = ",
         "ops.arange(0, d_model, 2)",
         "self.pe = Parameter(",
+    )
+
+
+def test_masks_of_bools_and_of_numbers(users: Users) -> None:
+    """MindSpore's attention adds the bools as 0 and 1, which hides nothing; two of one kind stay as they are."""
+    found = users["masked_by_two"]
+    found.agrees()
+    found.holds(
+        "self.attention(x, x, x, added_mask(padding), attn_mask=self.later(n))",
+        "self.layer(y, self.later(n), added_mask(padding))",
+        "tgt_mask=prefix, memory_mask=self.later(n), memory_key_padding_mask=added_mask(padding)",
+        "self.decoder(y, y, tgt_mask=added_mask(prefix), tgt_key_padding_mask=added_mask(padding))",
+        "src_mask=self.later(n) < 0, src_key_padding_mask=padding",
     )
 
 

@@ -1,7 +1,8 @@
 """Assigning a tensor's values; and initial values of parameters, by functions of torch.nn.init, called or passed on,
 and by `weight.data.normal_()`.
 
-Each becomes `tensor.set_data(initializer(Rule(…), tensor.shape, tensor.dtype))`.
+Each becomes `tensor.set_data(initializer(Rule(…), tensor.shape, tensor.dtype))`. What a tensor that is written into is
+a view of, is found by the calls that made it.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ from ...library_names import TABLES
 from ...source_files import substitute
 from ..observe.observations import (
     PlainKind,
+    SizeKind,
     TensorKind,
     always,
     callees_of,
     kinds_of,
     of_constant,
     replacing,
+    set_callee,
+    set_kinds,
 )
 from .context import Context, Namer, ObservedArgument, Stage, Unwritable, handles, row_of
 from .row_calls import arguments_of, is_method, is_super, is_variable, write_call
@@ -284,3 +288,93 @@ def reset_parameters(call: ast.Call, context: Context) -> ast.expr | None:
         names = [state.mindspore for state in row.state if state.mindspore] if row is not None else []
         return ast.Call(context.name(RESET), [ast.Name("self", ast.Load()), *map(ast.Constant, names)], [])
     return ast.Call(context.name(RESET), [context.visit(call.func.value)], [])
+
+
+# What a tensor that is written into is a view of
+
+# methods of tensors whose result shares the memory of what they are called on, at least sometimes
+SHARING = {
+    *("view", "reshape", "transpose", "permute", "squeeze", "unsqueeze", "expand", "t", "detach", "contiguous", "to"),
+    *("chunk", "split", "narrow", "select", "unbind", "flatten", "unflatten", "swapaxes", "movedim", "float", "type"),
+    *("diagonal", "unfold", "view_as", "expand_as", "reshape_as", "type_as", "requires_grad_", "swapdims", "ravel"),
+}
+IN_ORDER = {"view", "view_as", "squeeze", "unsqueeze", "unflatten"}  # all of the values, in their order
+TURNING = {"t", "transpose", "swapaxes", "swapdims"}  # what the same call turns back
+ALWAYS = {  # what surely shares it
+    *("chunk", "split", "narrow", "select", "unbind", "expand", "expand_as", "diagonal", "unfold", "permute"),
+    *("movedim", "detach", *IN_ORDER, *TURNING),
+}
+
+
+# modules that may give back what they are given
+UNCHANGED = {f"module torch.nn.{name}" for name in ("Identity", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d")}
+
+
+def view_of(node: ast.expr) -> tuple[ast.expr, list[ast.Call]]:
+    """The expression whose memory a tensor shares, at least sometimes, and the calls by which, the last one first:
+    `y` of `y.view(-1)` and of `torch.squeeze(y, 0)`."""
+    calls: list[ast.Call] = []
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        callees = callees_of(node)
+        of_torch = node.func.attr in SHARING and all(name.startswith("torch.") for name in callees)
+        if not of_torch and not (callees and UNCHANGED.issuperset(callees)):
+            break
+        method = _is_method_call(node)
+        if not method and not node.args:
+            break
+        calls.append(node)
+        node = node.func.value if method else node.args[0]
+    return node, calls
+
+
+def back(part: ast.expr, calls: list[ast.Call], whole: ast.expr) -> ast.expr | None:
+    """The values of a view in the shape of the tensor that it is a view of; None where that is not known."""
+    names = [call.func.attr for call in calls if isinstance(call.func, ast.Attribute)]
+    kinds, found = kinds_of(whole), copy.deepcopy(calls[0])
+    if {*names} <= IN_ORDER:
+        sizes = [SizeKind(kind.rank) for kind in kinds if isinstance(kind, TensorKind)]
+        shape = set_kinds(ast.Attribute(whole, "shape", ast.Load()), sizes)
+        found = ast.Call(ast.Attribute(part, "reshape", ast.Load()), [shape], [])
+        set_callee(found.func, "torch.Tensor.reshape")
+        return set_kinds(found, kinds)
+    if (
+        len(names) != 1
+        or names[0] not in TURNING
+        or any(isinstance(n, ast.Call) for one in found.args for n in ast.walk(one))
+    ):
+        return None
+    if isinstance(found.func, ast.Attribute) and _is_method_call(found):
+        found.func.value = part
+    else:
+        found.args[0] = part
+    return set_kinds(found, kinds)
+
+
+def _is_method_call(call: ast.Call) -> bool:
+    """Whether it is called on a tensor; of code that did not run it is taken for one."""
+    return all(name.startswith("torch.Tensor.") for name in callees_of(call))
+
+
+def shares(target: ast.Subscript, function: ast.AST | None) -> bool:
+    """Whether what is written into may be a part of another tensor, which changes with it: all but an item, or a slice
+    of a variable that holds a new tensor."""
+    name, index = target.value, target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+    if not isinstance(name, ast.Name):
+        return True
+    if not any(isinstance(item, ast.Slice) for item in index):
+        return False
+    given = [
+        node
+        for node in ast.walk(function or name)
+        if isinstance(node, ast.Assign) and name.id in (getattr(target, "id", "") for target in node.targets)
+    ]
+    before = [node for node in given if node.lineno < name.lineno]
+    last = max(before, key=lambda node: node.lineno, default=None)
+    reaching = [last, *(node for node in given if node.lineno >= name.lineno)]
+    return not all(node is not None and _makes_new(node.value) for node in reaching)
+
+
+def _makes_new(value: ast.expr) -> bool:
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):  # torch.zeros(2, 4).float() is new, too
+        return value.func.attr not in SHARING or _makes_new(value.func.value)
+    return isinstance(value, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare))

@@ -24,14 +24,10 @@ from ..observe.observations import (
     ModuleKind,
     ObjectKind,
     SequenceKind,
-    SizeKind,
     TensorKind,
     always,
-    callees_of,
     kinds_of,
     of_constant,
-    set_callee,
-    set_kinds,
 )
 from .context import UNSEEN, Context, Program, Stage, Unwritable, handles, row_of
 from .signatures import writes_into
@@ -260,9 +256,10 @@ def handed_function(attribute: str, context: Context) -> tuple[list[str], list[K
     return functions if whole else ["builtins.object.__call__"], [UNSEEN]
 
 
-def _values(
-    owner: str, attribute: str, program: Program
-) -> Iterator[tuple[str, ast.FunctionDef, dict[str, list[Kind]], ast.expr]]:
+Made = tuple[str, ast.FunctionDef, dict[str, list[Kind]], ast.expr]
+
+
+def _values(owner: str, attribute: str, program: Program) -> Iterator[Made]:
     """What a class or a base of it assigns to an attribute of `self`: the file, the method, the kinds of a
     constructor's arguments, and the value."""
     for base in program.facts.bases(owner):
@@ -272,7 +269,25 @@ def _values(
             pairs = [pair for node in ast.walk(function) if isinstance(node, ast.Assign) for pair in _pairs(node)]
             for target, value in pairs:
                 if ast.unparse(target) == f"self.{attribute}":
-                    yield file, function, kinds, value
+                    yield from _returned(value, owner, program) or [(file, function, kinds, value)]
+
+
+def _returned(value: ast.expr, owner: str, program: Program) -> list[Made]:
+    """The same of what a method of the class returns, for a call of it as in `self._make_layer(64)`; else nothing."""
+    match value:
+        case ast.Call(ast.Attribute(ast.Name("self"), called)):
+            classes = [found for base in program.facts.bases(owner) if (found := program.class_of(base))]
+        case _:
+            return []
+    named = [
+        (file, n) for file, cls in classes for n in cls.body if isinstance(n, ast.FunctionDef) and n.name == called
+    ]
+    file, method = named[0] if named else ("", None)
+    nodes = [] if method is None else list(ast.walk(method))
+    assigned = [pair for node in nodes if isinstance(node, ast.Assign) for pair in _pairs(node)]
+    values = [node.value for node in nodes if isinstance(node, ast.Return) and node.value is not None]
+    made = {one: [new for target, new in assigned if ast.unparse(target) == ast.unparse(one)] for one in values}
+    return [(file, method, {}, new) for one in values for new in made[one] or [one] if method is not None]
 
 
 def _pairs(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -386,6 +401,11 @@ def pair_given(names: list[str], call: ast.Call) -> list[Kind]:
     along = any(word.arg == "dim" for word in call.keywords) or any(type(number) is int for number in numbers)
     sure = along or name not in TABLES["one_or_pair"]
     return [SequenceKind(name, (TensorKind("float32", 99),))] if sure else []
+
+
+def hint(argument: ast.arg) -> str:
+    """The type hint of an argument, as text; empty where there is none."""
+    return "" if argument.annotation is None else ast.unparse(argument.annotation)
 
 
 def readable(name: str, program: Program) -> bool:
@@ -507,91 +527,3 @@ def is_plain(file: str, name: str, program: Program) -> bool:
     if cls is None or cls.decorator_list or cls.keywords or cls.bases:
         return False
     return not any(isinstance(method, ast.FunctionDef) and writes_into(method) for method in cls.body)
-
-
-# methods of tensors whose result shares the memory of what they are called on, at least sometimes
-SHARING = {
-    *("view", "reshape", "transpose", "permute", "squeeze", "unsqueeze", "expand", "t", "detach", "contiguous", "to"),
-    *("chunk", "split", "narrow", "select", "unbind", "flatten", "unflatten", "swapaxes", "movedim", "float", "type"),
-    *("diagonal", "unfold", "view_as", "expand_as", "reshape_as", "type_as", "requires_grad_", "swapdims", "ravel"),
-}
-IN_ORDER = {"view", "view_as", "squeeze", "unsqueeze", "unflatten"}  # all of the values, in their order
-TURNING = {"t", "transpose", "swapaxes", "swapdims"}  # what the same call turns back
-ALWAYS = {  # what surely shares it
-    *("chunk", "split", "narrow", "select", "unbind", "expand", "expand_as", "diagonal", "unfold", "permute"),
-    *("movedim", "detach", *IN_ORDER, *TURNING),
-}
-
-
-# modules that may give back what they are given
-UNCHANGED = {f"module torch.nn.{name}" for name in ("Identity", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d")}
-
-
-def view_of(node: ast.expr) -> tuple[ast.expr, list[ast.Call]]:
-    """The expression whose memory a tensor shares, at least sometimes, and the calls by which, the last one first:
-    `y` of `y.view(-1)` and of `torch.squeeze(y, 0)`."""
-    calls: list[ast.Call] = []
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        callees = callees_of(node)
-        of_torch = node.func.attr in SHARING and all(name.startswith("torch.") for name in callees)
-        if not of_torch and not (callees and UNCHANGED.issuperset(callees)):
-            break
-        method = _is_method_call(node)
-        if not method and not node.args:
-            break
-        calls.append(node)
-        node = node.func.value if method else node.args[0]
-    return node, calls
-
-
-def back(part: ast.expr, calls: list[ast.Call], whole: ast.expr) -> ast.expr | None:
-    """The values of a view in the shape of the tensor that it is a view of; None where that is not known."""
-    names = [call.func.attr for call in calls if isinstance(call.func, ast.Attribute)]
-    kinds, found = kinds_of(whole), copy.deepcopy(calls[0])
-    if {*names} <= IN_ORDER:
-        sizes = [SizeKind(kind.rank) for kind in kinds if isinstance(kind, TensorKind)]
-        shape = set_kinds(ast.Attribute(whole, "shape", ast.Load()), sizes)
-        found = ast.Call(ast.Attribute(part, "reshape", ast.Load()), [shape], [])
-        set_callee(found.func, "torch.Tensor.reshape")
-        return set_kinds(found, kinds)
-    if (
-        len(names) != 1
-        or names[0] not in TURNING
-        or any(isinstance(n, ast.Call) for one in found.args for n in ast.walk(one))
-    ):
-        return None
-    if isinstance(found.func, ast.Attribute) and _is_method_call(found):
-        found.func.value = part
-    else:
-        found.args[0] = part
-    return set_kinds(found, kinds)
-
-
-def _is_method_call(call: ast.Call) -> bool:
-    """Whether it is called on a tensor; of code that did not run it is taken for one."""
-    return all(name.startswith("torch.Tensor.") for name in callees_of(call))
-
-
-def shares(target: ast.Subscript, function: ast.AST | None) -> bool:
-    """Whether what is written into may be a part of another tensor, which changes with it: all but an item, or a slice
-    of a variable that holds a new tensor."""
-    name, index = target.value, target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
-    if not isinstance(name, ast.Name):
-        return True
-    if not any(isinstance(item, ast.Slice) for item in index):
-        return False
-    given = [
-        node
-        for node in ast.walk(function or name)
-        if isinstance(node, ast.Assign) and name.id in (getattr(target, "id", "") for target in node.targets)
-    ]
-    before = [node for node in given if node.lineno < name.lineno]
-    last = max(before, key=lambda node: node.lineno, default=None)
-    reaching = [last, *(node for node in given if node.lineno >= name.lineno)]
-    return not all(node is not None and _makes_new(node.value) for node in reaching)
-
-
-def _makes_new(value: ast.expr) -> bool:
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):  # torch.zeros(2, 4).float() is new, too
-        return value.func.attr not in SHARING or _makes_new(value.func.value)
-    return isinstance(value, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare))

@@ -197,6 +197,8 @@ def _crossed(
 ) -> dict[str, ast.expr]:
     item = given[argument.torch]
     known, value = literal(item.node)
+    if UNSEEN in item.kinds and argument.verb in TABLES["number_or_raises"]:
+        item = item._replace(kinds=[PlainKind(TABLES["number_or_raises"][argument.verb])])
     if UNSEEN in item.kinds and (argument.verb or argument.values or argument.only or argument.refuse):
         raise Unwritable(f"{row.torch}: the value of {argument.torch} was not seen")
     if argument.torch == "inplace":

@@ -53,6 +53,7 @@ from . import replaced_methods as methods
 from .context import UNSEEN, Context, Unwritable, has_handler, row_of
 from .dataclasses_and_configs import is_dictionary, is_enum, is_settings, kinds_before
 from .devices_and_no_grad import says_how
+from .initializers import shares
 from .modules import NORMS
 from .row_calls import is_super
 from .tensors import PAIR
@@ -138,10 +139,6 @@ def _joined(kinds: Sequence[Kind]) -> Kind | None:
     return SequenceKind(types.pop(), tuple(dict.fromkeys(items)))
 
 
-def _hint(argument: ast.arg) -> str:
-    return "" if argument.annotation is None else ast.unparse(argument.annotation)
-
-
 class Reader:
     """Infers the kinds and callees of expressions that did not run, and notes them on these."""
 
@@ -154,12 +151,12 @@ class Reader:
         for inner in ast.walk(context.function) if context.function is not None else ():
             if isinstance(inner, ast.Name):
                 self._know(inner.id, [kind for kind in kinds_of(inner) if kind != NONE])
-            elif isinstance(inner, ast.arg) and (hint := _hint(inner)):
+            elif isinstance(inner, ast.arg) and (hint := methods.hint(inner)):
                 if hint in ("torch.Tensor", "Tensor"):
                     self._know(inner.arg, [SOME_TENSOR])
                 elif hint in ("int", "float", "bool", "str"):
                     self._know(inner.arg, [PlainKind(hint)])
-            if isinstance(inner, ast.arg) and (inner.arg == "device" or _hint(inner) == "torch.device"):
+            if isinstance(inner, ast.arg) and (inner.arg == "device" or methods.hint(inner) == "torch.device"):
                 self.variables.setdefault(inner.arg, [ObjectKind("torch.device")])
             elif isinstance(inner, ast.FunctionDef) and "classmethod" in map(ast.unparse, inner.decorator_list):
                 self.variables[inner.args.args[0].arg] = [CallableKind("class", context.owner)]
@@ -284,7 +281,7 @@ class Reader:
         elif isinstance(target, ast.Subscript):
             owner = self.expression(target.value)
             self.expression(target.slice)
-            part = any(isinstance(kind, TensorKind) for kind in owner) and methods.shares(target, self.context.function)
+            part = any(isinstance(kind, TensorKind) for kind in owner) and shares(target, self.context.function)
             if part or (UNSEEN in owner and not is_dictionary(target.value, self.context.function)):
                 raise Unwritable(f"{ast.unparse(target)} is written to")
 

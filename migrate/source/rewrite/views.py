@@ -30,8 +30,7 @@ from ..observe.observations import (
     set_kinds,
 )
 from .graph_mode import not_compiled
-from .initializers import begins, underlying_tensor
-from .replaced_methods import ALWAYS, SHARING, back, view_of
+from .initializers import ALWAYS, SHARING, back, begins, underlying_tensor, view_of
 from .signatures import CHANGING
 from .tensors import SHARED, gives_back, written_tensor
 

@@ -135,3 +135,10 @@ def test_shapes_are_put_together_and_values_and_indices_are_told_apart(users: Us
         )
         users[name].lacks("wraps")
         users[name].holds("places = ")
+
+
+def test_layers_that_a_class_makes_by_its_own_methods(users: Users) -> None:
+    for name in ("either", "either_deep"):
+        users[name].agrees()
+        assert not users[name].source.not_run, name
+        users[name].holds("self.first = self._stage(norm, 2)", "x = self.last(self.first(x))")

@@ -457,3 +457,61 @@ def sparing_most():
 
 def sparing_drops():
     return Sparing(share=0.5).eval(), (torch.randn(4, 8),)
+
+
+class Stage(nn.Module):
+    def __init__(self, width, norm, side=1, momentum=0.1):
+        super().__init__()
+        self.fc = nn.Linear(width, width)
+        self.mix = nn.Conv2d(1, 1, 2 * side + 1, padding=side)
+        self.row = nn.Conv1d(1, 1, 2 * side + 1, padding=side)
+        self.batch = nn.BatchNorm1d(width, momentum=momentum)
+        self.norm = nn.LayerNorm(width) if norm == "layer" else nn.Sequential()
+
+    def forward(self, x):
+        x = self.norm(self.fc(x)).relu()
+        return self.batch(self.row(self.mix(x[None, None])[0, 0][:, None])[:, 0])
+
+
+class Deep(nn.Module):
+    """Its layers are what its own methods make."""
+
+    def __init__(self, norm):
+        super().__init__()
+        self.width = 8
+        self.first = self._stage(norm, 2)
+        self.last = self._head()
+
+    def _stage(self, norm, number):
+        one = Stage(self.width, norm)
+        more = [Stage(self.width, norm) for _ in range(number - 1)]
+        return nn.Sequential(one, *more)
+
+    def _head(self):
+        head = nn.Linear(self.width, 3)
+        return head
+
+    def forward(self, x):
+        pair = isinstance(x, (tuple, list))
+        if pair:
+            batch = x[0].shape[0]
+            x = torch.cat(x, dim=0)
+        x = self.last(self.first(x))
+        return x.split([batch, batch], dim=0) if pair else x
+
+
+class Either(nn.Module):
+    def __init__(self, deep=False):
+        super().__init__()
+        self.net = Deep("layer") if deep else nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.net(x)
+
+
+def either():
+    return Either(), (torch.randn(4, 8),)
+
+
+def either_deep():
+    return Either(deep=True), (torch.randn(4, 8),)

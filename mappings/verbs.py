@@ -287,8 +287,11 @@ def _sides_expression(rank: int) -> Symbolic:
             return [ast.Constant("pad"), _item(node, 0)]
         if isinstance(node, (ast.Tuple, ast.List)):
             return [ast.Constant("pad"), ast.Tuple([side for side in node.elts for _ in (0, 1)], ast.Load())]
-        if not isinstance(node, (ast.Name, ast.Attribute)):
-            return None
+        if not isinstance(node, (ast.Name, ast.Attribute)):  # which is computed once
+            both = ast.parse("tuple(side for side in sides for _ in (0, 1))", mode="eval").body
+            assert isinstance(both, ast.Call) and isinstance(both.args[0], ast.GeneratorExp)
+            both.args[0].generators[0].iter = node
+            return None if ValueType.INT in types else [ast.Constant("pad"), both]
         sides: ast.expr = ast.Tuple([_item(node, index) for index in range(rank) for _ in (0, 1)], ast.Load())
         if ValueType.INT in types:  # now this, now that
             whole = ast.Call(ast.Name("isinstance", ast.Load()), [node, ast.Name("int", ast.Load())], [])

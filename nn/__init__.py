@@ -36,6 +36,7 @@ from .containers import (
     in_turn,
     is_class,
     layer_size,
+    named_modules,
     named_parameters,
     not_converted,
     padding_of,

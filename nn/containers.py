@@ -237,6 +237,14 @@ def named_parameters(cell: nn.Cell, prefix: str = "", recurse: bool = True) -> I
         yield ".".join(part for part in (prefix, place, name) if part), parameter
 
 
+def named_modules(cell: nn.Cell) -> list[tuple[str, nn.Cell]]:
+    """Names and cells, as torch's named_modules of a net with BatchNorm3d: without the BatchNorm2d that MindSpore has
+    inside of each."""
+    pairs = list(cell.cells_and_names())
+    inside = {id(each.bn2d) for _, each in pairs if isinstance(each, nn.BatchNorm3d)}
+    return [(name, each) for name, each in pairs if id(each) not in inside]
+
+
 def parameters(cell: nn.Cell, recurse: bool = True) -> Iterator[Parameter]:
     """The parameters, as torch's parameters(): without running statistics and buffers."""
     owners = dict(cell.cells_and_names())

@@ -33,6 +33,7 @@ from ..observe.observations import (
 from .context import Context, Problem, Stage, Unwritable, handles
 from .devices_and_no_grad import asks_for_device
 from .graph_mode import in_blocks, is_pure, iterated
+from .replaced_methods import named_cells
 from .unexecuted_code import SAFE, Reader, unseen_expression, unseen_statements, was_observed
 
 SIMPLE = (ast.Raise, ast.Pass)
@@ -585,9 +586,8 @@ def loop(node: ast.For, context: Context) -> list[ast.stmt]:
     blocks(node, context)
     if isinstance(node.iter, ast.Call) and callees_of(node.iter) == ["torch.nn.Module.modules"]:
         assert isinstance(node.iter.func, ast.Attribute)
-        cells = ast.Attribute(context.visit(node.iter.func.value), "cells_and_names", ast.Load())
         node.target = ast.Tuple([ast.Name("_", ast.Store()), node.target], ast.Store())
-        node.iter = ast.Call(cells, [], [])
+        node.iter = named_cells(context.visit(node.iter.func.value), context)
     else:
         node.target, node.iter = context.visit(node.target), iterated(node.iter, context)
     return [node] if node.body else []

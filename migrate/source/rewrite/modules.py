@@ -23,7 +23,7 @@ from ..observe.observations import (
     set_callee,
 )
 from .context import UNSEEN, Context, Problem, Stage, Unwritable, handles, row_of
-from .replaced_methods import beside_property
+from .replaced_methods import beside_property, named_cells
 from .row_calls import is_super
 
 PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
@@ -37,8 +37,7 @@ LOADING = [
         *("register_load_state_dict_post_hook", "register_state_dict_post_hook", "_register_state_dict_hook"),
     )
 ]
-FIRST_NAME = "msmigrate.nn.first_name"
-OPTIONAL = "msmigrate.nn.OptionalCells"  # a list in which None may stand
+FIRST_NAME, OPTIONAL = "msmigrate.nn.first_name", "msmigrate.nn.OptionalCells"  # a list in which None may stand
 ATTENTION = "torch.nn.MultiheadAttention"
 MASKS: dict[str, list[dict[str, int]]] = TABLES["masks"]
 ADDED = "msmigrate.nn.functional.added_mask"
@@ -82,13 +81,12 @@ def register_parameter(call: ast.Call, context: Context) -> list[ast.stmt]:
 @handles("torch.nn.Embedding.__init__", stage=Stage.STATEMENT)
 def frozen_embedding(call: ast.Call, context: Context) -> list[ast.stmt] | None:
     """`super().__init__(…, _freeze=True)` of an embedding, as a table that does not train."""
-    rest = [word for word in call.keywords if word.arg != "_freeze"]
-    if len(rest) == len(call.keywords) or not is_super(call.func):
+    frozen = next((word.value for word in call.keywords if word.arg == "_freeze"), None)
+    if frozen is None or not is_super(call.func):
         return None
-    frozen = next(word.value for word in call.keywords if word.arg == "_freeze")
     known, value = literal(frozen)
     trained = ast.Constant(not value) if known else ast.UnaryOp(ast.Not(), context.visit(frozen))
-    call.keywords = rest
+    call.keywords = [word for word in call.keywords if word.arg != "_freeze"]
     table = ast.Attribute(ast.Name("self", ast.Load()), "embedding_table", ast.Load())
     flag = ast.Attribute(table, "requires_grad", ast.Store())
     return [ast.Expr(context.visit(call)), ast.Assign([flag], trained)]
@@ -323,6 +321,9 @@ def module_method(call: ast.Call, context: Context) -> ast.expr | None:
         return ast.Call(context.name(f"msmigrate.nn.{last.pop()}"), [owner, *kept.args], kept.keywords)
     if last == {"named_children"}:
         return ast.Call(ast.Attribute(kept, "items", ast.Load()), [], [])
+    match kept:
+        case ast.Call(ast.Attribute(owner), [], []) if last <= {"modules", "named_modules"}:
+            kept = named_cells(owner, context)
     if last == {"modules"}:  # without their names
         pair = ast.Tuple([ast.Name("_", ast.Store()), ast.Name("cell", ast.Store())], ast.Store())
         return ast.ListComp(ast.Name("cell", ast.Load()), [ast.comprehension(pair, kept, [], 0)])

@@ -34,6 +34,7 @@ from .signatures import writes_into
 
 FORWARD, CONSTRUCT = "forward", "construct"
 MODULE = "torch.nn.Module"
+VOLUMES = "torch.nn.BatchNorm3d"
 CHANGE = "msmigrate.nn.change_layer"
 OF_CELL_ITSELF = {*TABLES["cell_properties"]}
 OF_CELLS, OF_NO_USE = {*TABLES["cell_methods"]}, {*TABLES["settings_of_no_use"]}
@@ -406,6 +407,13 @@ def pair_given(names: list[str], call: ast.Call) -> list[Kind]:
 def hint(argument: ast.arg) -> str:
     """The type hint of an argument, as text; empty where there is none."""
     return "" if argument.annotation is None else ast.unparse(argument.annotation)
+
+
+def named_cells(owner: ast.expr, context: Context) -> ast.Call:
+    """The names and cells of a net, without what only MindSpore's BatchNorm3d has inside."""
+    if any(VOLUMES in bases for bases in context.program.facts.classes.values()):
+        return ast.Call(context.name("msmigrate.nn.named_modules"), [owner], [])
+    return ast.Call(ast.Attribute(owner, "cells_and_names", ast.Load()), [], [])
 
 
 def readable(name: str, program: Program) -> bool:

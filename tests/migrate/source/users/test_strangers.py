@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from written import Written
 
@@ -160,3 +164,17 @@ def test_the_version_of_torch_and_classes_of_tensors_as_texts(users: Users) -> N
     assert [problem.text for problem in found.source.not_run] == [
         "a text for a class of tensors: compare dtypes, as in x.dtype == torch.float32"
     ]
+
+
+def test_norms_of_volumes_have_no_norm_inside_for_a_model_that_fills_them(users: Users, tmp_path: Path) -> None:
+    """MindSpore's BatchNorm3d has a BatchNorm2d inside, which a loop over all cells met as well."""
+    found = users["volumes"]
+    found.agrees()
+    found.holds(
+        "for _, m in named_modules(self):", "for name, m in named_modules(self):", "nn.BatchNorm3d, nn.SyncBatchNorm"
+    )
+    file = tmp_path / "written.py"
+    code = "print(net.last.bn2d.gamma.asnumpy()[0], net.norm.bn2d.gamma.asnumpy()[0], net.last.bn2d.beta.asnumpy()[0])"
+    file.write_text(f"{found.source.text}\n\nnet = build()\n{code}\n")
+    said = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=True, timeout=120).stdout
+    assert said.split() == ["0.5", "1.5", "0.25"]

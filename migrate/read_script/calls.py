@@ -239,15 +239,31 @@ def _search_in(interpreter: Interpreter, node: ast.expr, source: ScriptFile, fir
 def _object_called(interpreter: Interpreter, value: Value, node: ast.Call, arguments: list[CallArgument]) -> Value:
     """The result of calling an object; a module returns a tensor."""
     if isinstance(value, ScriptObject):
-        call = value.of.find("__call__")
+        steps = value.of.family() == names.MODULE and _steps(value.of)
+        call = value.of.find("forward" if steps else "__call__")
         if isinstance(call, ScriptFunction):
             bound = ScriptFunction(call.node, call.scope, value, call.owner)
-            if not value.of.family() and id(node.func) in interpreter.values:
+            if (steps or not value.of.family()) and id(node.func) in interpreter.values:
                 interpreter.values[id(node.func)] = (interpreter.values[id(node.func)][0], bound)
             return interpreter.call(bound, arguments)
         return LibraryObject(names.TENSOR) if value.of.family() == names.MODULE else Value()
     gives = isinstance(value, LibraryObject) and value.family in (names.MODULE, names.TENSOR)
     return LibraryObject(names.TENSOR) if gives else Value()
+
+
+def _steps(of: ScriptClass) -> bool:
+    """Whether a model makes a training step where it is called: in `forward`, or in a method that this calls."""
+    waiting, done = ["forward"], set[str]()
+    while waiting:
+        done.add(name := waiting.pop())
+        method = of.find(name)
+        parts = ast.walk(method.node) if isinstance(method, ScriptFunction) else ()
+        called = [part.func for part in parts if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)]
+        if any(one.attr in ("backward", "step") for one in called):
+            return True
+        own = {one.attr for one in called if getattr(one.value, "id", "") == "self"}
+        waiting += own - done - {*waiting}
+    return False
 
 
 def _method(

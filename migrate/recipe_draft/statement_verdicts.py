@@ -176,9 +176,8 @@ class Account:
         if self.passed(call) is not None or self.roles.leaves(call):
             return False
         otherwise = self._values.switches_otherwise(call) or self._values.seeds_otherwise(call, self.seed)
-        if otherwise or self._values.changes_data(call):
-            return True
-        if id(call) in self.roots and self.roots[id(call)] != role_names.CRITERION:
+        drafted = self.roots.get(id(call), role_names.CRITERION) != role_names.CRITERION
+        if otherwise or drafted or self._values.changes_data(call):
             return True
         if made_by(self.flow, call) and getattr(self.flow.value(call), "family", "") in TRAINING:
             return True
@@ -189,8 +188,9 @@ class Account:
         if isinstance(called, ScriptFunction) and called.owner is not None and self._is_part(called.owner):
             name = getattr(called.node, "name", "")  # a model's or a data set's method is not read line by line
             return id(called.node) in self.effects and name != "forward" and not name.startswith("__")
-        if isinstance(called, ScriptClass) and id(called.node) in self._driven:
-            return True  # a library calls its methods
+        driven = isinstance(called, ScriptClass) and id(called.node) in self._driven  # a library calls its methods
+        if driven or passed_over.trains_behind(self.flow, call.func, self.effects, self.trainers):
+            return True
         if (own := isinstance(called, (ScriptFunction, ScriptClass))) or passed_over.trains(call):
             return not own  # its statements are read by themselves
         given = frozenset().union(*(self.kinds(a) for a in [*call.args, *(k.value for k in call.keywords)]))

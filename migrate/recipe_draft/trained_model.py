@@ -76,7 +76,8 @@ def _owner(interpreter: Interpreter, seen: LibraryUse) -> Value | None:
                 value = unwrapped(interpreter.values.get(id(candidate), (0, None))[1])
                 if isinstance(value, ScriptObject) and value.of.family() == MODULE:
                     return value
-                if isinstance(value, LibraryObject) and value.family == MODULE and value.seen is not None:
+                made = value.seen if isinstance(value, LibraryObject) and value.family == MODULE else None
+                if made is not None and not made.name.endswith(("ParameterList", "ParameterDict")):
                     return value
         called = {part.id: part for part in parts if isinstance(part, ast.Name) and part.id not in done}
         done |= called.keys()

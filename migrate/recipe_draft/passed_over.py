@@ -41,6 +41,7 @@ class Line:
 
 
 RUNS = "the model runs here in training mode: its statistics move, and it draws"
+STAYS = "backward passes follow in this mode"
 NO_LOSS = "the draft asks for the loss of this step"
 LOADS = "the loader of a recipe"
 MADE, USED = "which is accounted for where it is made", "a value, which is accounted for where it is used"

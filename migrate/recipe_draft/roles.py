@@ -23,6 +23,7 @@ from ..read_script.syntax import is_outer
 from . import passed_over
 from .data_flow import ADDS, EACH, GIVEN, INNER, IS, LOOPS, NAMED, Definition, Flow, Statement
 from .passed_over import name_of
+from .trained_model import MODES, in_evaluation
 
 MODEL, OPTIMIZER, SCHEDULE, CRITERION, LOADER = "model", "optimizer", "schedule", "criterion", "loader"
 SCALER, EMA = "scaler", "ema"  # of the loss; of the weights
@@ -364,7 +365,6 @@ BY_METHOD = {  # the kind of an object with these methods, whatever else is know
     "zero_grad": OPTIMIZER,
     "backward": LOSS,
 }
-MODES = ("train", "eval")
 PARTS = ("modules", "named_modules", "children", "named_children", "values", "items")  # methods that give children
 PREPARING = ("apex.amp.initialize", "*.Fabric.setup*")
 BY_ATTRIBUTE = {"grad": GRADIENTS, "param_groups": RATE, "requires_grad": MODEL}
@@ -382,6 +382,7 @@ class ValueKinds:
         self._driven = driven
         self.bound: dict[Definition, Kinds] = {}
         self._inside: set[int] = set()  # the functions whose results are being evaluated, against endless recursion
+        self._switched: tuple[set[int], set[int]] | None = None  # the open functions, and what was found for them
         self._propagate()
 
     def of(self, node: ast.AST) -> Kinds:
@@ -475,9 +476,7 @@ class ValueKinds:
             return True
         given = [self.flow.value(a) for a in [*call.args, *(k.value for k in call.keywords)]]
         evaluates = method == "eval" or any(one is not None and known(one) is False for one in given)
-        if evaluates and self._another_model(owner):
-            return True
-        return evaluates and self.roles.exact(owner) == MODEL and self._backward_follows(call)
+        return (evaluates and self._another_model(owner)) or self.in_evaluation(call)
 
     def seeds_otherwise(self, call: ast.Call, seed: int | None) -> bool:
         """Whether a call sets a seed that is, or may be, another number than the recipe's, so that other numbers are
@@ -522,6 +521,8 @@ class ValueKinds:
         return any(self._gives_parts(value) for value in looped)
 
     def _gives_parts(self, value: ast.expr) -> bool:
+        if isinstance(value, ast.Call) and getattr(value.func, "id", "") in ("map", "filter"):
+            return any(map(self._gives_parts, value.args))
         if isinstance(value, ast.Call):
             return isinstance(value.func, ast.Attribute) and value.func.attr in PARTS and MODEL in self.of(value.func)
         if isinstance(value, (ast.List, ast.Tuple)):
@@ -551,18 +552,16 @@ class ValueKinds:
             return False
         return isinstance(func.value, (ast.Attribute, ast.Subscript)) and self.is_data(func.value)
 
-    def _backward_follows(self, call: ast.Call) -> bool:
-        """Whether the function's next call of train() or backward() after this one is a backward()."""
-        own = self.flow.of[id(call)]
-        behind = [
-            (statement.place[1], other.func.attr)
-            for statement in self.flow.statements
-            if statement.function is own.function and statement.source is own.source
-            for other in statement.calls
-            if isinstance(other.func, ast.Attribute) and other.func.attr in ("train", "backward")
-            if statement.place[1] > own.place[1]
-        ]
-        return min(behind, default=(0, ""))[1] == "backward"
+    def is_model(self, node: ast.expr) -> bool:
+        """Whether an expression is of the model, as its value or its use tells."""
+        return MODEL in self.of(node)
+
+    def in_evaluation(self, call: ast.Call) -> bool:
+        """Whether this switches the trained model to evaluation mode for backward passes that follow."""
+        if self._switched is None or self._switched[0] is not self.roles.open:
+            found = in_evaluation(self.flow, lambda one: self.roles.exact(one) == MODEL)
+            self._switched = self.roles.open, found
+        return id(call) in self._switched[1]
 
     def _propagate(self) -> None:
         definitions = [d for statement in self.flow.statements for d in statement.defines]

@@ -35,8 +35,8 @@ from .optimizer_sections import computes, made_by, makers_in_models, measures, r
 from .passed_over import Line, name_of
 from .relevance import by_callers, called_where, ends_early, handed_values
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
-from .step_order import DEPTH, Counting, misplaced, picks, trains_at
-from .trained_model import all_handed_over
+from .step_order import Counting, misplaced, picks
+from .trained_model import DEPTH, all_handed_over, trains_at
 from .trainers import read_by_libraries, used_by_draft
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
@@ -102,9 +102,9 @@ class Account:
             self._data_files = shared | self._files.that_make_data(acting, self.kinds)
             if before == (self.effects, self.trainers, self._data_files.keys()):
                 break
-        marked = self.acting.keys() | self._driven
-        runs = (s for s in flow.statements if {id(s), id(s.owner)} & marked or s.stands_at(said | asked))
-        self.open = {id(s.function) for s in runs if s.function is not None and not self._within(s)}
+        marked, own = self.acting.keys() | self._driven, [s for s in flow.statements if not self._within(s)]
+        runs = (s for s in own if {id(s), id(s.owner)} & marked or s.stands_at(said | asked) or self._runs_model(s))
+        self.open = {id(s.function) for s in runs if s.function is not None}
         self._mark_steps()
         self.roles.open, self.roles.steps = self.open, self._steps
         self._mark_ends()
@@ -113,7 +113,8 @@ class Account:
         self.counting, self._said_of = Counting.read(flow), set[int]()
         while self._opens_more():
             pass
-        self.misplaced = read_by_libraries(flow, said) | set_for_all(flow)
+        switched = (s for s in flow.statements if self._runs(s) and any(map(self._values.in_evaluation, s.calls)))
+        self.misplaced = read_by_libraries(flow, said) | set_for_all(flow) | {id(s): passed_over.STAYS for s in switched}
         train = [s for s in flow.statements if id(s.node) in self._steps | self.effects and not self._within(s)]
         self.misplaced |= passed_over.by_decorators(flow, [*filter(self._runs, train)], self._steps, self.kinds)
         self.misplaced |= misplaced(flow, self.roles, self._runs, self._undecided)
@@ -216,7 +217,7 @@ class Account:
             return bool(given & HEAVY)
         name = call.func.id if isinstance(call.func, ast.Name) and not self.flow.reads.get(id(call.func)) else ""
         if hasattr(builtins, name):
-            return name in ("setattr", "delattr", "exec", "eval")
+            return name in ("setattr", "delattr", "exec", "eval") and not is_known(self.flow.value(call))
         known = self.kinds(call.func) & {MODEL, LOSS} or passed_over.looked_through(name_of(self.flow, call))
         return bool(given & HEAVY) and not known
 
@@ -238,6 +239,9 @@ class Account:
         if call.func.attr == "to" and any(map(self.roles.is_dtype, [*call.args, *(k.value for k in call.keywords)])):
             return None
         return None if self._values.switches_otherwise(call) else passed_over.method_reason(call.func.attr)
+
+    def _runs_model(self, statement: Statement) -> bool:
+        return trains_at(self.flow, statement, self._values.is_model)
 
     def _mark_steps(self) -> None:
         """Mark the loops and functions that contain an optimizer's step or a backward pass."""
@@ -284,9 +288,8 @@ class Account:
         if CERTAINTIES[rank] == OPTION and not self.flow.doubtful(statement, set()):
             return False
         function = statement.function
-        if id(statement.node) in self.interpreter.unnamed or id(function) in self._overridden:
-            return False
-        if statement.owner is not None and statement.owner.name not in self.named:
+        unnamed = statement.owner is not None and statement.owner.name not in self.named
+        if unnamed or id(statement.node) in self.interpreter.unnamed or id(function) in self._overridden:
             return False
         own = f"{statement.source.shown}:{getattr(function, 'name', '')}"
         called = not isinstance(function, FUNCTIONS) or function.name in self.named or own in self.named
@@ -327,7 +330,7 @@ class Account:
             *(self._values.bound.get(d, NONE) for d in statement.defines),
         )
         touches = kinds or id(statement) in self.live or id(statement) in self.misplaced
-        if not touches and not trains_at(self.flow, statement, self.kinds):
+        if not touches and not self._runs_model(statement):
             return None
         verdict, why = self._verdict(statement, kinds)
         if verdict == LISTED:
@@ -388,9 +391,8 @@ class Account:
         if step or (said and (LOSS not in kinds or isinstance(statement.node, (ast.With, ast.AsyncWith)))):
             return (LISTED, where) if where else (DRAFTED, step or "a value of the draft comes from here")
         if not acts and not live:
-            runs = trains_at(self.flow, statement, self.kinds)
             unused = passed_over.said_of(self.flow, statement, passed_over.UNUSED)
-            return (LISTED, passed_over.RUNS) if runs else (SILENT, unused)
+            return (LISTED, passed_over.RUNS) if self._runs_model(statement) else (SILENT, unused)
         changes = self._writes(statement)
         if isinstance(statement.node, LOOPS) and id(statement) in self._steps and not self._plain_loop(statement):
             return LISTED, "a step runs in this loop"
@@ -413,9 +415,8 @@ class Account:
         return not (holds or runs or passed_over.looked_through(name_of(self.flow, call)) or self.roles.exact(call))
 
     def _by_kind(self, statement: Statement) -> str | None:
-        node = statement.node
-        defines = isinstance(node, (ast.Import, ast.ImportFrom, *FUNCTIONS, ast.ClassDef))
-        if defines and id(statement) not in self.misplaced:
+        node, defines = statement.node, (ast.Import, ast.ImportFrom, *FUNCTIONS, ast.ClassDef)
+        if isinstance(node, defines) and id(statement) not in self.misplaced:
             return "a definition, which does nothing until it is used"
         plain = isinstance(node, ast.Delete) and all(isinstance(one, ast.Name) for one in node.targets)
         plain |= isinstance(node, ast.AnnAssign) and node.value is None  # it only says of which type a name is
@@ -475,8 +476,7 @@ class Account:
 
     def _hands(self, value: ast.expr) -> bool:
         """Whether this calls a function whose statements are accounted for one by one."""
-        function = self.flow.function_of(value) if isinstance(value, ast.Call) else None
-        return function is not None and id(function) in self.open
+        return isinstance(value, ast.Call) and id(self.flow.function_of(value)) in self.open
 
     def _plain_loop(self, statement: Statement) -> bool:
         """Whether it is a loop over epochs, or over known batches."""

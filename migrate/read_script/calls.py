@@ -36,6 +36,7 @@ from .abstract_values import (
     known,
     origins,
     perhaps,
+    wrapped,
 )
 from .command_line import (
     FIELDS,
@@ -187,6 +188,8 @@ def _of_library(
         values[0].forget()
     if name in ("sys.path.insert", "sys.path.append") and arguments and interpreter.certainty != OPTION:
         _search_in(interpreter, arguments[-1].node, scope.source, first=name.endswith("insert"))
+    if name == "ast.literal_eval" and values:
+        return _literal(values[0])
     if name.startswith("math."):
         return of_math(name.removeprefix("math."), values)
     if name in FIELDS:
@@ -215,6 +218,15 @@ def _of_command_line(
     if name.endswith(".LightningCLI"):
         classes = [one.value for one in arguments if isinstance(one.value, ScriptClass)]
         interpreter.drive([interpreter.make(one, [], node, scope) for one in classes])
+
+
+def _literal(value: Value) -> Value:
+    """What a text evaluates to, where it is one of numbers, texts and lists of them: eval("[2, 4]")."""
+    text = known(value)
+    try:
+        return wrapped(ast.literal_eval(text.strip()), origins(value)) if isinstance(text, str) else Value()
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return Value()
 
 
 def _used_as_data(value: Value | None) -> None:
@@ -337,6 +349,8 @@ def _of_python(interpreter: Interpreter, name: str, node: ast.Call, scope: Scope
     if name in ("setattr", "delattr") and len(values) >= 2:
         key = known(values[1])
         set_attribute(interpreter, values[0], key if isinstance(key, str) else None, (*values, Value())[2], scope)
+    if name == "eval" and values:
+        return _literal(values[0])
     if name == "exec" and values and interpreter.certainty != OPTION:
         _executed(interpreter, node, values, scope)
     if name == "vars" and len(values) == 1:

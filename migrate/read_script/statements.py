@@ -40,7 +40,7 @@ from .abstract_values import (
     wrapped,
 )
 from .calls import decorated, entered, set_attribute
-from .expressions import BATCHES, EPOCHS, LISTED, OTHER, ROUNDS, binary, each_of, truth
+from .expressions import BATCHES, EPOCHS, LISTED, OTHER, ROUNDS, binary, each_of, of_library, truth
 from .interpreter import (
     CERTAINTIES,
     DEFAULT,
@@ -582,7 +582,7 @@ def _importfrom(interpreter: Interpreter, node: ast.ImportFrom, scope: Scope) ->
             continue
         inside = own.scope.names.get(alias.name) if isinstance(own, ScriptModule) else None
         inside = inside or interpreter.file(f"{base}.{alias.name}" if base else alias.name) if own or not base else None
-        found = inside or (Value() if own or node.level else LibraryName(f"{base}.{alias.name}"))
+        found = inside or (Value() if own or node.level else of_library(f"{base}.{alias.name}"))
         lacks = isinstance(own, ScriptModule) and not own.scope.stars and not _may_define(own, alias.name)
         if inside is None and (lacks or not base):
             whole = f"{base}.{alias.name}" if lacks else f"{'.' * node.level}{alias.name}"

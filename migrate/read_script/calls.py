@@ -43,12 +43,13 @@ from .command_line import (
     PARSES,
     default_of_field,
     hyperparameters,
+    of_command_line,
     of_namespace,
     of_parser,
     parents_of,
     parsed_settings,
 )
-from .expressions import attribute, builtin, joined, of_math, of_text
+from .expressions import CHANGED_DEFAULTS, attribute, builtin, joined, of_math, of_text, unsettled
 from .interpreter import (
     DEFAULT,
     FORGETS,
@@ -96,7 +97,7 @@ def _call(interpreter: Interpreter, node: ast.Call, scope: Scope) -> Value:
     if isinstance(function, ScriptClass):
         made = interpreter.make(function, _placed(arguments, scope), node, scope)
         base = function.library_base() or ""
-        _of_command_line(interpreter, base, arguments, node, scope)
+        of_command_line(interpreter, base, arguments, node, scope)
         if names.by_torch(base) and base.endswith("Trainer") and isinstance(made, ScriptObject):
             kept = {one.name: one.value for one in arguments if one.name in KEPT_BY_TRAINERS}
             made.attributes = kept | made.attributes
@@ -203,21 +204,12 @@ def _of_library(
             kept = DictValue({argument.name: argument.value for argument in arguments if argument.name})
         return _loader_inside(values) or LibraryObject("", name=name, of=kept)
     seen = interpreter.note(name, node, scope, arguments)
-    _of_command_line(interpreter, name, arguments, node, scope)
+    of_command_line(interpreter, name, arguments, node, scope)
     family = names.family_of(name)
     if family == names.LOADER and interpreter.certainty != OPTION:
         _used_as_data(seen.get("dataset", 0))
     made_of = next((v for v in values if isinstance(v, (LibraryObject, ScriptObject)) and _wraps(family, v)), None)
     return LibraryObject(family, seen=seen, name=name, of=made_of)
-
-
-def _of_command_line(
-    interpreter: Interpreter, name: str, arguments: list[CallArgument], node: ast.Call, scope: Scope
-) -> None:
-    """Make what Lightning's LightningCLI makes of its classes where the command line gives nothing."""
-    if name.endswith(".LightningCLI"):
-        classes = [one.value for one in arguments if isinstance(one.value, ScriptClass)]
-        interpreter.drive([interpreter.make(one, [], node, scope) for one in classes])
 
 
 def _literal(value: Value) -> Value:
@@ -288,6 +280,8 @@ def _method(
     if isinstance(value, ArgumentParser):
         return of_parser(value, method, arguments, node, scope.source, keep)
     if isinstance(value, ListValue):
+        if keep and interpreter.certainty == PERHAPS and _may_change(value, method, values):
+            return Value()
         found = _of_items(value, method, values, keep)
         value.closed = value.closed and (interpreter.repeats <= value.loops or method in ("index", "count", "copy"))
         return found
@@ -451,6 +445,18 @@ def _by_habit(node: ast.Call, method: str) -> str | None:
     return family if family and names.method_row(family, "", method)[1] is not None else None
 
 
+def _may_change(items: ListValue, method: str, values: list[Value]) -> bool:
+    """Whether a list of plain values was changed by a method that may not run: what it has is unknown then."""
+    if method in ("index", "count", "copy") or not all(map(is_known, (*items.items, *values))):
+        return False
+    if method in ("append", "extend"):
+        items.items.append(Value())  # the first ones stay
+        items.closed = False
+    else:
+        items.forget()
+    return True
+
+
 def _of_items(items: ListValue, method: str, values: list[Value], keep: bool) -> Value:
     if not keep:
         return Value()
@@ -540,6 +546,8 @@ def set_attribute(interpreter: Interpreter, holder: Value, name: str | None, val
     found: dict[str, Value] | None = getattr(holder, "assigned", getattr(holder, "attributes", None))
     if isinstance(holder, (ScriptModule, ScriptClass)):
         found = holder.scope.names
+    if isinstance(holder, ScriptFunction) and name in (*CHANGED_DEFAULTS, "__code__", None):
+        unsettled(interpreter, holder, name)
     if found is None or interpreter.certainty == OPTION:
         return
     if name in (None, "__dict__", "__class__"):
@@ -556,6 +564,7 @@ def set_attribute(interpreter: Interpreter, holder: Value, name: str | None, val
     launched = isinstance(holder, ParsedArguments) and names.OF_LAUNCHERS.fullmatch(name) and not is_known(value)
     if launched and interpreter.certainty == PERHAPS and is_known(before):
         return  # a plain start counts
+    value = Value() if isinstance(holder, ScriptClass) and is_decorated(holder.node, "dataclass") else value
     found[name] = scope.sure(before, perhaps(before, value) if interpreter.certainty == PERHAPS else value)
     for one in interpreter.made if isinstance(holder, ScriptClass) else ():  # those that have it of their class
         one.attributes |= {name: found[name]} if one.attributes.get(name) is before else {}
@@ -573,7 +582,9 @@ def _of_pairs(pairs: DictValue, method: str, arguments: list[CallArgument], keep
             pairs.pairs.setdefault(key, found)
         return found
     if method == "values":
-        return ListValue(list(pairs.pairs.values()), origins=origins(*pairs.pairs.values()))
+        plain = all(map(is_known, pairs.pairs.values()))
+        whole = pairs.closed or not plain  # of objects, such as loaders, those that were seen
+        return ListValue(list(pairs.pairs.values()), whole, origins=origins(*pairs.pairs.values()))
     if method in ("keys", "items"):
         return keys_of(pairs, method == "items")
     pairs.closed = pairs.closed and method in ("get", "copy")

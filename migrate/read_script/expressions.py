@@ -46,8 +46,8 @@ from .abstract_values import (
     with_other,
     wrapped,
 )
-from .interpreter import Interpreter, evaluates, is_decorated, is_property, is_table
-from .syntax import assigned_in
+from .interpreter import OPTION, Interpreter, evaluates, is_decorated, is_property, is_table
+from .syntax import assigned_in, defaults_of
 
 ROUNDS = 16  # most rounds of a loop over a known list that are followed
 LISTED, EPOCHS, BATCHES, OTHER = "list", "epochs", "batches", "loop"
@@ -78,6 +78,25 @@ def _attribute(interpreter: Interpreter, node: ast.Attribute, scope: Scope) -> V
     return attribute(interpreter, interpreter.value(node.value, scope), node.attr)
 
 
+CHANGED_DEFAULTS = ("__defaults__", "__kwdefaults__")  # of a function
+
+
+def make_defaults(interpreter: Interpreter, function: ScriptFunction, scope: Scope) -> None:
+    """Make the defaults of a function, where it is defined; those that it had otherwise before are unknown."""
+    for parameter, default in defaults_of(function.node):
+        found, before = interpreter.value(default, scope), function.defaults.get(parameter.arg)
+        anew = before is not None and not (is_known(before) and is_known(found) and known(before) == known(found))
+        function.defaults[parameter.arg] = Value() if anew else found
+
+
+def unsettled(interpreter: Interpreter, function: ScriptFunction, name: str | None) -> None:
+    """Take the defaults of a function as unknown, or all that it does, where its `__code__` is another one's."""
+    kept = interpreter.functions.get(id(function.node), function).defaults
+    if interpreter.certainty != OPTION:
+        kept.update({parameter.arg: Value() for parameter, _ in defaults_of(function.node)})
+        interpreter.altered |= {id(function.node)} if name not in CHANGED_DEFAULTS else set()
+
+
 def of_library(name: str) -> Value:
     """What a library has by this name: a number or numbers, where they are known."""
     found = names.TABLES["constants"].get(name.replace("timm.data.constants.", "timm.data."))
@@ -94,6 +113,8 @@ def attribute(interpreter: Interpreter, value: Value, name: str) -> Value:
         return value
     if isinstance(value, LibraryName):
         return of_library(f"{value.name}.{name}")
+    if isinstance(value, ScriptFunction) and name in CHANGED_DEFAULTS:
+        unsettled(interpreter, value, name)  # its elements may be written
     if isinstance(value, ScriptModule):
         return value.scope.names.get(name) or interpreter.file(f"{_dotted(value)}.{name}") or Value()
     if isinstance(value, ParsedArguments):

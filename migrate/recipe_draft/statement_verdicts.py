@@ -10,6 +10,7 @@ import ast
 import builtins
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from .. import library_names as families
 from ..read_script.abstract_values import (
@@ -90,6 +91,7 @@ class Account:
         self.trainers = set()
         self._values = ValueKinds(flow, self.roles, self._driven)
         self.kinds = self._values.of
+        self._runs_model = partial(trains_at, flow, is_model=self._values.is_model)
         self.effects: set[int] = set()  # the functions that change something of training
         self._files = DataFiles(flow, name_of)
         self._data_files = shared = passed_over.normalised_by_device(flow)  # and what writes files of data -> words
@@ -168,9 +170,9 @@ class Account:
 
     def _plain_holder(self, node: ast.expr) -> bool:
         """Whether this is self, a list or a dict, which only holds values that are followed by themselves."""
-        found, own = self.flow.value(node), getattr(node, "id", "") in ("self", "cls")
-        plain = isinstance(found, (ListValue, DictValue, ParsedArguments, ScriptClass))
-        return own or plain or (isinstance(found, ScriptObject) and not found.of.family())
+        found, plain = self.flow.value(node), (ListValue, DictValue, ParsedArguments, ScriptClass)
+        own = getattr(node, "id", "") in ("self", "cls") or isinstance(found, plain)
+        return own or (isinstance(found, ScriptObject) and not found.of.family())
 
     def _changes(self, call: ast.Call) -> bool:
         """Whether a call changes a model, an optimizer, a rate or gradients, or makes an object that trains."""
@@ -239,9 +241,6 @@ class Account:
         if call.func.attr == "to" and any(map(self.roles.is_dtype, [*call.args, *(k.value for k in call.keywords)])):
             return None
         return None if self._values.switches_otherwise(call) else passed_over.method_reason(call.func.attr)
-
-    def _runs_model(self, statement: Statement) -> bool:
-        return trains_at(self.flow, statement, self._values.is_model)
 
     def _mark_steps(self) -> None:
         """Mark the loops and functions that contain an optimizer's step or a backward pass."""
@@ -476,7 +475,8 @@ class Account:
 
     def _hands(self, value: ast.expr) -> bool:
         """Whether this calls a function whose statements are accounted for one by one."""
-        return isinstance(value, ast.Call) and id(self.flow.function_of(value)) in self.open
+        function = self.flow.function_of(value) if isinstance(value, ast.Call) else None
+        return function is not None and id(function) in self.open
 
     def _plain_loop(self, statement: Statement) -> bool:
         """Whether it is a loop over epochs, or over known batches."""

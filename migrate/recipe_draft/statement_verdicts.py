@@ -402,7 +402,7 @@ class Account:
         if where and ((acts and self._leaves(statement)) or clears):
             return LISTED, where
         silent = self._whitelisted(statement) or (None if where else self._plain_value(statement, kinds))
-        return (SILENT, silent) if silent else (LISTED, where or passed_over.unpacks(statement))
+        return (SILENT, silent) if silent else (LISTED, where or passed_over.unpacks(statement) * (not kinds & HEAVY))
 
     def _takes_in(self, call: ast.Call, of: Statement) -> bool:
         """Whether something that the draft has is made in the arguments of another call: Moves(SGD(…), warmup)."""

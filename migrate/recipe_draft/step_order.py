@@ -171,7 +171,7 @@ def _wrong(
     if roles.accumulate > 1 and not any(map(roles.divides, roles.flow.statements)):
         for event in (one for one in backward if not roles.divides_before(one.statement)):
             yield event, f"the losses of {roles.accumulate} micro-batches are added, and a recipe takes their mean"
-    for event in clears:
+    for event in clears if not several_train(roles.flow.interpreter) else ():  # those of another model are not taken
         later = [one for one in updates if one.at > event.at and one.meets(event)]
         made = [one for one in backward if one.at < event.at and one.meets(event)]
         if later and made and not any(made[-1].at < one.at < event.at and one.meets(event) for one in updates):

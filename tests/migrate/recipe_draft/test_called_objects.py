@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from drafts import drafted, has, listed
 from msmigrate.migrate.analyze.script_analysis import analyze_script
-from msmigrate.reports.script_analysis import recipe_text
+from msmigrate.reports.script_analysis import notes, recipe_text
 
 Write = Callable[..., Path]
 
@@ -124,3 +124,25 @@ opt = torch.optim.Adam(learner.parameters(), lr=0.1)
 """
     text = recipe_text(analyze_script(write(own)))
     assert "Learner()" in text and "line 6: nn.ParameterList" not in text
+
+
+PACKAGE = {
+    "a class": ("from trainer import Trainer", "core.py", "class Trainer:\n    pass\n", "trainer/core.py defines it"),
+    "a function": ("from trainer import fit", "loop.py", "def fit():\n    pass\n", "trainer/loop.py defines it"),
+    "a value": ("from trainer import RATE", "values.py", "RATE = 0.1\n", "trainer/values.py defines it"),
+    "nothing": ("from trainer import Trainer", "core.py", "class Other:\n    pass\n", ""),
+}
+
+
+@pytest.mark.parametrize(("line", "file", "text", "says"), PACKAGE.values(), ids=PACKAGE)
+def test_a_note_says_where_a_package_has_what_it_does_not_hand_on(
+    line: str, file: str, text: str, says: str, write: Write
+) -> None:
+    script = write(f"import torch\n{line}\n")
+    folder = script.with_name("trainer")
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / file).write_text(text)
+    found = next(one for one in notes(analyze_script(script)) if "imported but not read" in one)
+    assert (says or "no such name") in found and ("defines it" in found) == bool(says)
+    assert "upper and lower case" not in found

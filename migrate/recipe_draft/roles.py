@@ -553,8 +553,8 @@ class ValueKinds:
         return isinstance(func.value, (ast.Attribute, ast.Subscript)) and self.is_data(func.value)
 
     def is_model(self, node: ast.expr) -> bool:
-        """Whether an expression is of the model, as its value or its use tells."""
-        return MODEL in self.of(node)
+        """Whether an expression is the trained model, or an object that is known to be one of modules."""
+        return self.roles.exact(node) == MODEL or getattr(self.flow.value(node), "family", "") == families.MODULE
 
     def in_evaluation(self, call: ast.Call) -> bool:
         """Whether this switches the trained model to evaluation mode for backward passes that follow."""

@@ -88,10 +88,9 @@ class Account:
             self.named = names
             running = [s for s in flow.statements if self._runs(s)]  # what names a function may not run itself
         self._only_in_parts = relevance.only_in_parts(flow, self._of_part)
-        self.trainers = set()
-        self._values = ValueKinds(flow, self.roles, self._driven)
+        self.trainers, self._values = set(), ValueKinds(flow, self.roles, self._driven)
         self.kinds = self._values.of
-        self._runs_model = partial(trains_at, flow, is_model=self._values.is_model)
+        self._runs_model = partial(trains_at, flow, is_model=lambda one: MODEL in self.kinds(one))
         self.effects: set[int] = set()  # the functions that change something of training
         self._files = DataFiles(flow, name_of)
         self._data_files = shared = passed_over.normalised_by_device(flow)  # and what writes files of data -> words
@@ -105,7 +104,8 @@ class Account:
             if before == (self.effects, self.trainers, self._data_files.keys()):
                 break
         marked, own = self.acting.keys() | self._driven, [s for s in flow.statements if not self._within(s)]
-        runs = (s for s in own if {id(s), id(s.owner)} & marked or s.stands_at(said | asked) or self._runs_model(s))
+        is_model, at = self._values.is_model, said | asked
+        runs = (s for s in own if {id(s), id(s.owner)} & marked or s.stands_at(at) or trains_at(flow, s, is_model))
         self.open = {id(s.function) for s in runs if s.function is not None}
         self._mark_steps()
         self.roles.open, self.roles.steps = self.open, self._steps
@@ -115,8 +115,8 @@ class Account:
         self.counting, self._said_of = Counting.read(flow), set[int]()
         while self._opens_more():
             pass
-        switched = (s for s in flow.statements if self._runs(s) and any(map(self._values.in_evaluation, s.calls)))
-        self.misplaced = read_by_libraries(flow, said) | set_for_all(flow) | {id(s): passed_over.STAYS for s in switched}
+        modes = (s for s in flow.statements if self._runs(s) and any(map(self._values.in_evaluation, s.calls)))
+        self.misplaced = {id(s): passed_over.STAYS for s in modes} | read_by_libraries(flow, said) | set_for_all(flow)
         train = [s for s in flow.statements if id(s.node) in self._steps | self.effects and not self._within(s)]
         self.misplaced |= passed_over.by_decorators(flow, [*filter(self._runs, train)], self._steps, self.kinds)
         self.misplaced |= misplaced(flow, self.roles, self._runs, self._undecided)

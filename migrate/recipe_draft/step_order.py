@@ -16,7 +16,6 @@ from .. import library_names as families
 from ..read_script.abstract_values import (
     Constant,
     DictValue,
-    LibraryName,
     LibraryObject,
     ListValue,
     ParsedArguments,
@@ -28,7 +27,7 @@ from ..read_script.abstract_values import (
 from ..read_script.expressions import truth
 from ..read_script.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter
 from ..source_files import ScriptFile
-from .data_flow import ADDS, EACH, FUNCTIONS, IS, LOOPS, NAMED, Definition, Flow, Statement
+from .data_flow import ADDS, EACH, FUNCTIONS, IS, LOOPS, Definition, Flow, Statement
 from .passed_over import LEAVING_ATTRIBUTES, name_of
 from .recipe_entries import LONGEST_WORD, Comment, behind_names, place, shown, sources
 from .roles import EMA, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, STRONGEST, Roles

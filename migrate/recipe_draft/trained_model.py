@@ -30,8 +30,10 @@ from .recipe_entries import by_sureness, calls, distinct, of_made_classes, surel
 
 MODES = ("train", "eval")
 BACKWARDS = ("backward", "manual_backward")
-PARTS = re.compile(r"(forward|encode|decode|generate|predict|get_\w*features?)(_\w+)?|features|backbone|(en|de)coder|"
-                   r"classifier|fc|head|(layer|conv|block)s?\d*")  # what runs a library's model, or a part of it
+PARTS = re.compile(
+    r"(forward|encode|decode|generate|predict|get_\w*features?)(_\w+)?|features|backbone|(en|de)coder|"
+    r"classifier|fc|head|(layer|conv|block)s?\d*"
+)  # what runs a library's model, or a part of it
 UPDATE = "update"
 BEHIND = (sys.maxsize, 0)  # the place of an update within its call: it runs a closure first
 DEPTH = 6  # of nested function calls
@@ -176,6 +178,7 @@ def either(one: LibraryUse, other: LibraryUse) -> bool:
 
 # where it runs, and in which mode
 
+
 @dataclass(frozen=True)
 class Event:
     """A call of the step as it runs: the calls of its functions and its own statement, their positions, the outermost
@@ -247,6 +250,8 @@ def trains_at(flow: Flow, statement: Statement, is_model: Callable[[ast.expr], A
 
     is_model: whether an expression is one of models.
     """
+    if getattr(statement.function, "name", "") == "forward":
+        return False  # it is what runs
     called = [call.func for call in statement.calls if is_model(call.func)]
     if not any(_is_object(flow, one) for one in called) and not any(_runs(flow, c, is_model) for c in statement.calls):
         return False

@@ -1,5 +1,6 @@
-"""A default is made once, where its function is defined: a list in it keeps what calls put there, a name what it was; and
-what a condition puts into a list may not be there."""
+"""A default is made once, where its function is defined: a list in it keeps what calls put there, a name what it was.
+
+What a condition puts into a list may not be there."""
 
 from __future__ import annotations
 
@@ -51,7 +52,11 @@ MADE_ONCE = {
         "get()",
         0.7,
     ),
-    "an element": ("def get(kept=[0.1]):\n    found = kept[0]\n    kept[0] = 0.7\n    return found\nget()", "get()", 0.7),
+    "an element": (
+        "def get(kept=[0.1]):\n    found = kept[0]\n    kept[0] = 0.7\n    return found\nget()",
+        "get()",
+        0.7,
+    ),
     "what is taken out": ("def get(kept=[0.7, 0.2]):\n    return kept.pop()\nget()", "get()", 0.7),
     "what a call gave": (f"def make():\n    return [0.1]\ndef get(kept=make()):\n    {ADDS}\nget()", "get()", 0.3),
     "what is handed on": (
@@ -59,7 +64,11 @@ MADE_ONCE = {
         "get()",
         0.3,
     ),
-    "an object": ("class S:\n    rate = 0.2\ndef get(s=S()):\n    s.rate += 0.1\n    return s.rate\nget()", "get()", 0.4),
+    "an object": (
+        "class S:\n    rate = 0.2\ndef get(s=S()):\n    s.rate += 0.1\n    return s.rate\nget()",
+        "get()",
+        0.4,
+    ),
     "of a method": (METHOD, "A().get()", 0.3),
     "of a decorated function": (f"{WRAPPER}@hand_on\ndef get(kept=[0.1]):\n    {ADDS}\nget()", "get()", 0.3),
     "in a function": (
@@ -74,7 +83,10 @@ SET = {
     "an element of these": ("def get(*, r=0.2):\n    return r\nget.__kwdefaults__['r'] = 0.7", "get()"),
     "by a method": ("def get(*, r=0.2):\n    return r\nget.__kwdefaults__.update(r=0.7)", "get()"),
     "by setattr": ("def get(r=0.2):\n    return r\nsetattr(get, '__defaults__', (0.7,))", "get()"),
-    "of __init__": ("class A:\n    def __init__(self, r=0.2):\n        self.r = r\nA.__init__.__defaults__ = (0.7,)", "A().r"),
+    "of __init__": (
+        "class A:\n    def __init__(self, r=0.2):\n        self.r = r\nA.__init__.__defaults__ = (0.7,)",
+        "A().r",
+    ),
     "__code__": (
         "def get(r=0.2):\n    return r\ndef other(r=0.2):\n    return 0.7\nget.__code__ = other.__code__",
         "get()",

@@ -41,15 +41,22 @@ EPOCHS = "for epoch in range(4):\n"
 EVERY = BATCHES.replace("for x, y in loader", "for i, (x, y) in enumerate(loader)")
 RUN = f"def run():\n{inside(BATCHES)}"
 TEST = f"def test():\n{inside(SHOW)}"
-OWN = "class Own:\n    def __init__(self):\n        self.net = net\n    def train(self):\n        for epoch in range(4):\n"
-OWN_TEST = "            self.test()\n    def test(self):\n        self.net.eval()\n        print(self.net(zeros).max())\n"
+OWN = (
+    "class Own:\n    def __init__(self):\n        self.net = net\n"
+    "    def train(self):\n        for epoch in range(4):\n"
+)
+OWN_TEST = (
+    "            self.test()\n    def test(self):\n        self.net.eval()\n        print(self.net(zeros).max())\n"
+)
 STAYS = {
     "at the end of each epoch": EPOCHS + inside(BATCHES) + inside(SHOW),
     "with train() once before": "net.train()\n" + EPOCHS + inside(BATCHES) + inside(SHOW),
     "before a function that trains": f"{RUN}net.eval()\n{EPOCHS}    run()\n",
     "in a function that evaluates": f"{RUN}{TEST}{EPOCHS}    run()\n    test()\n",
     "every so many steps": EPOCHS + inside(EVERY) + "        if i % 100 == 0:\n" + inside(SHOW, 3),
-    "with train() in the first epoch": f"{EPOCHS}    if epoch == 0:\n        net.train()\n{inside(BATCHES)}{inside(SHOW)}",
+    "with train() in the first epoch": (
+        f"{EPOCHS}    if epoch == 0:\n        net.train()\n{inside(BATCHES)}{inside(SHOW)}"
+    ),
     "by a function that freezes": f"def freeze(m):\n    m.eval()\nfreeze(net)\n{EPOCHS}{inside(BATCHES)}",
     "by a flag that is not known": f"net.train(os.path.exists('x'))\n{EPOCHS}{inside(BATCHES)}",
     "by the class's method": f"nn.Module.eval(net)\n{EPOCHS}{inside(BATCHES)}",

@@ -151,7 +151,11 @@ class Kept:
 """
 SAVED = {
     "at the end of each epoch": ("", '    json.dump({"epoch": epoch}, open("state.json", "w"))\n', False),
-    "by a function": ("def save(n):\n    json.dump({'epoch': n}, open('state.json', 'w'))\n", "    save(epoch)\n", False),
+    "by a function": (
+        "def save(n):\n    json.dump({'epoch': n}, open('state.json', 'w'))\n",
+        "    save(epoch)\n",
+        False,
+    ),
     "by an object that reads when it is made": (f"{KEPT}kept = Kept('state.json')\n", "    kept.add(epoch)\n", False),
     "and read again in the loop": (
         "",
@@ -164,7 +168,9 @@ SAVED = {
 
 @pytest.mark.parametrize(("before", "after", "read"), SAVED.values(), ids=SAVED)
 def test_what_the_next_run_reads_makes_no_data_of_this_one(before: str, after: str, read: bool, write: Write) -> None:
-    steps = "        opt.zero_grad()\n        loss = criterion(net(x), y)\n        loss.backward()\n        opt.step()\n"
+    steps = (
+        "        opt.zero_grad()\n        loss = criterion(net(x), y)\n        loss.backward()\n        opt.step()\n"
+    )
     made = """
 import torch, torch.nn as nn, torchvision
 from torch.utils.data import DataLoader

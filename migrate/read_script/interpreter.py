@@ -480,11 +480,12 @@ class Interpreter:
         for parameter, default in syntax.defaults_of(function.node):
             value = made[parameter.arg] if parameter.arg in made else self.value(default, function.scope)
             self.note_named(value, default, function.scope)
+            text = f"{parameter.arg}={function.scope.source.text(default)} by default"
+            origin = (Origin(scope.source.shown, default.lineno, text),)
             if isinstance(value, Constant) and by_script:
-                text = f"{parameter.arg}={function.scope.source.text(default)} by default"
-                origin = (Origin(scope.source.shown, default.lineno, text),)
                 scope.names[parameter.arg] = wrapped(known(value), origin)
             elif type(value) is not Value and by_script:
+                value.origins = value.origins or (origin if is_known(value) else ())
                 scope.names[parameter.arg] = value
             elif is_forward and is_known(value) and known(value) is None:
                 scope.unset.add(parameter.arg)  # a tensor, or None

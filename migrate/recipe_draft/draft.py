@@ -221,7 +221,8 @@ def model(interpreter: Interpreter, flow: Flow) -> Entry:
             OTHERS,
         ]
         return Entry("model", ASK, comments, roots=roots)
-    if (own := _registered(flow, name.partition(":")[2])) is not None:
+    by_text = seen.name.endswith(("create_model", "get_model"))
+    if by_text and (own := _registered(flow, name.rpartition(":")[2])) is not None:
         comments = [place(seen), *sources(seen.get("name", 0)), own, OTHERS]
         return Entry("model", ASK, comments, roots=roots)
     section = Entry("model", comments=[place(seen), *sources(seen.get("name", 0))], roots=roots)

@@ -474,9 +474,8 @@ class ValueKinds:
             return False
         if self._part_of_a_model(owner):
             return True
-        given = [self.flow.value(a) for a in [*call.args, *(k.value for k in call.keywords)]]
-        evaluates = method == "eval" or any(one is not None and known(one) is False for one in given)
-        return (evaluates and self._another_model(owner)) or self.in_evaluation(call)
+        given = [known(self.flow.value(a) or Value()) for a in [*call.args, *(k.value for k in call.keywords)]]
+        return ((method == "eval" or False in given) and self._another_model(owner)) or self.in_evaluation(call)
 
     def seeds_otherwise(self, call: ast.Call, seed: int | None) -> bool:
         """Whether a call sets a seed that is, or may be, another number than the recipe's, so that other numbers are
@@ -539,18 +538,15 @@ class ValueKinds:
     def is_data(self, node: ast.expr) -> bool:
         """Whether this is a data set or a loader, or something inside of one; changing it is not in a recipe."""
         found = self.flow.value(node)
-        family = found.family if isinstance(found, LibraryObject) else ""
-        family = found.of.family() if isinstance(found, ScriptObject) else family
+        family = found.of.family() if isinstance(found, ScriptObject) else getattr(found, "family", "")
         if family in (families.DATASET, families.LOADER):
             return getattr(node, "id", "") != "self"
         return isinstance(node, (ast.Attribute, ast.Subscript)) and self.is_data(node.value)
 
     def changes_data(self, call: ast.Call) -> bool:
         """Whether a method changes the content of a data set or a loader: data.samples.reverse()."""
-        func = call.func
-        if not isinstance(func, ast.Attribute) or func.attr not in passed_over.CHANGERS:
-            return False
-        return isinstance(func.value, (ast.Attribute, ast.Subscript)) and self.is_data(func.value)
+        of, method = getattr(call.func, "value", call.func), getattr(call.func, "attr", "")
+        return method in passed_over.CHANGERS and isinstance(of, (ast.Attribute, ast.Subscript)) and self.is_data(of)
 
     def is_model(self, node: ast.expr) -> bool:
         """Whether an expression is the trained model, or an object that is known to be one of modules."""
@@ -559,9 +555,15 @@ class ValueKinds:
     def in_evaluation(self, call: ast.Call) -> bool:
         """Whether this switches the trained model to evaluation mode for backward passes that follow."""
         if self._switched is None or self._switched[0] is not self.roles.open:
-            found = in_evaluation(self.flow, lambda one: self.roles.exact(one) == MODEL)
-            self._switched = self.roles.open, found
+            self._switched = self.roles.open, in_evaluation(self.flow, self._model_of)
         return id(call) in self._switched[1]
+
+    def _model_of(self, node: ast.expr) -> str | None:
+        """A name for the trained model; where none was found, the last name of any."""
+        found = MODEL in self.roles.roots.values()
+        name = MODEL if found else getattr(node, "attr", getattr(node, "id", "self"))
+        own = self.roles.exact(node) == MODEL if found else MODEL in self.of(node) and not self._part_of_a_model(node)
+        return name if own and name != "self" else None
 
     def _propagate(self) -> None:
         definitions = [d for statement in self.flow.statements for d in statement.defines]

@@ -299,34 +299,35 @@ def _is_object(flow: Flow, node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and bool(flow.reads.get(id(node)))
 
 
-def in_evaluation(flow: Flow, is_trained: Callable[[ast.expr], bool]) -> set[int]:
-    """The switches (their calls' ids) of the trained model to evaluation mode that a backward pass follows, in this
-    round of a loop or in the next one, with no switch back in between that runs whenever one of the two does.
+def in_evaluation(flow: Flow, model_of: Callable[[ast.expr], str | None]) -> set[int]:
+    """The switches (their calls' ids) of a trained model to evaluation mode that a backward pass follows, in this round
+    of a loop or in the next one, with no switch back in between that runs whenever one of the two does.
 
-    is_trained: whether an expression is the whole trained model.
+    model_of: gives a name to the model that an expression is, as a whole; None for any other expression.
     """
-    switches = [(s, c, mode) for s in flow.statements for c in s.calls for mode in _modes(flow, c, is_trained)]
+    switches = [(s, c, *mode) for s in flow.statements for c in s.calls for mode in _modes(flow, c, model_of)]
     passes = {id(event.statement): event.statement for event in _passes(flow)}.values()
     backward = [one for s in passes for one in _with_conditions(flow, s)]
-    back = [one for s, call, trains in switches if trains for one in _with_conditions(flow, s, call)]
+    back = [(name, one) for s, call, name, trains in switches if trains for one in _with_conditions(flow, s, call)]
     return {
         id(call)
-        for s, call, trains in switches
+        for s, call, name, trains in switches
         if not trains
         for one in _with_conditions(flow, s, call)
-        if any(_reaches(one, other, back) for other in backward)
+        if any(_reaches(one, other, [each for of, each in back if of == name]) for other in backward)
     }
 
 
-def _modes(flow: Flow, call: ast.Call, is_trained: Callable[[ast.expr], bool]) -> Iterator[bool]:
-    """Whether a call switches the trained model to training mode, if it switches it at all."""
+def _modes(flow: Flow, call: ast.Call, model_of: Callable[[ast.expr], str | None]) -> Iterator[tuple[str, bool]]:
+    """The model that a call switches, if it switches one as a whole, and whether to training mode."""
     method, owner = getattr(call.func, "attr", ""), getattr(call.func, "value", call.func)
     given = [*call.args, *(k.value for k in call.keywords)]
     if method in MODES and flow.of_library(call) and given:
         owner, given = given[0], given[1:]  # nn.Module.eval(net)
-    if method in MODES and is_trained(owner):
+    if method in MODES and (name := model_of(owner)) is not None:
         changes = any(id(one) in flow.interpreter.varied for one in given)  # from call to call
-        yield method == "train" and (changes or all(truth(flow.value(one) or Value()) for one in given))
+        known_ = all(truth(flow.value(one) or Value()) for one in given)
+        yield name, method == "train" and (changes or known_)
 
 
 Conditioned = tuple["Event", frozenset[str]]  # with the undecided conditions around it and the calls of its functions

@@ -161,3 +161,40 @@ def test_a_model_that_runs_in_training_mode_is_listed(line: str, write: Write) -
 def test_one_that_runs_in_evaluation_mode_is_not(line: str, write: Write) -> None:
     before = f"net.eval()\n{line}\nnet.train()\n"
     assert not drafted(write(f"{HEAD}{before}{EPOCHS}{inside(BATCHES)}")).get("not_in_this_recipe")
+
+
+PLAYERS = """
+import os
+import torch, torch.nn as nn
+
+G, D = nn.Linear(3, 3), nn.Linear(3, 1)
+og = torch.optim.Adam(G.parameters(), lr=0.1)
+od = torch.optim.Adam(D.parameters(), lr=0.1)
+{0}
+for epoch in range(4):
+    {1}
+    for step in range(7):
+        od.zero_grad()
+        D(torch.randn(3, 3)).mean().backward()
+        od.step()
+        og.zero_grad()
+        D(G(torch.randn(3, 3))).mean().backward()
+        og.step()
+    {2}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "first", "last", "switches"),
+    [
+        ("", "D.train()", "G.eval()", True),
+        ("G.train(os.path.exists('x'))", "pass", "pass", True),
+        ("", "G.train()", "G.eval()", False),
+        ("", "G.train(); D.train()", "G.eval(); D.eval()", False),
+    ],
+)
+def test_each_of_two_players_has_a_mode_of_its_own(
+    before: str, first: str, last: str, switches: bool, write: Write
+) -> None:
+    found = listed(write(PLAYERS.format(before, first, last)))
+    assert any("backward passes follow" in line for line in found) == switches

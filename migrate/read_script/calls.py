@@ -582,9 +582,8 @@ def _of_pairs(pairs: DictValue, method: str, arguments: list[CallArgument], keep
             pairs.pairs.setdefault(key, found)
         return found
     if method == "values":
-        plain = all(map(is_known, pairs.pairs.values()))
-        whole = pairs.closed or not plain  # of objects, such as loaders, those that were seen
-        return ListValue(list(pairs.pairs.values()), whole, origins=origins(*pairs.pairs.values()))
+        complete = pairs.closed or not all(map(is_known, pairs.pairs.values()))  # of objects, those that were seen
+        return ListValue(list(pairs.pairs.values()), complete, origins=origins(*pairs.pairs.values()))
     if method in ("keys", "items"):
         return keys_of(pairs, method == "items")
     pairs.closed = pairs.closed and method in ("get", "copy")

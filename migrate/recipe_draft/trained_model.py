@@ -335,10 +335,10 @@ Conditioned = tuple["Event", frozenset[str]]  # with the undecided conditions ar
 
 def _with_conditions(flow: Flow, statement: Statement, call: ast.Call | None = None) -> Iterator[Conditioned]:
     within: set[str] = set()
-    for one in (one for one in statement.nodes if isinstance(one, ast.IfExp) and call is not None):
-        test = statement.source.text(one.test)
-        within |= {test} if any(part is call for part in ast.walk(one.body)) else set()
-        within |= {f"not ({test})"} if any(part is call for part in ast.walk(one.orelse)) else set()
+    for choice in (node for node in statement.nodes if isinstance(node, ast.IfExp) and call is not None):
+        test = statement.source.text(choice.test)
+        within |= {test} if any(part is call for part in ast.walk(choice.body)) else set()
+        within |= {f"not ({test})"} if any(part is call for part in ast.walk(choice.orelse)) else set()
     for event in events(flow, statement, ""):
         found = set(within)
         surely = True

@@ -146,6 +146,7 @@ class DataFiles:
         made = [self.flow.of[id(one)] for at in wrote for one in self._made(at) if id(one) in self.flow.of]
         pairs = [(a, b, a in made) for a in (*wrote, *made) for b in read]
         both = [(a, b, later) for a, b, later in pairs if a.function is b.function and a.source is b.source]
+        both = [one for one in both if one[0] is not one[1]] or both  # what calls both says nothing of their order
         again = (isinstance(head.node, LOOPS) for a, b, _ in both for head in a.around if head in b.around)
         before = (a.place < b.place or (a.place == b.place and not later) for a, b, later in both)
         return not both or any(again) or any(before)  # an object's methods run when it is made

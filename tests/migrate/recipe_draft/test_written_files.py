@@ -157,6 +157,7 @@ SAVED = {
         False,
     ),
     "by an object that reads when it is made": (f"{KEPT}kept = Kept('state.json')\n", "    kept.add(epoch)\n", False),
+    "all in one function": ("", "    json.dump({'epoch': epoch}, open('state.json', 'w'))\n", None),
     "and read again in the loop": (
         "",
         '    seen = json.load(open("state.json"))["epoch"]\n    opt.param_groups[0]["lr"] = 0.1 / (1 + seen)\n'
@@ -167,7 +168,9 @@ SAVED = {
 
 
 @pytest.mark.parametrize(("before", "after", "read"), SAVED.values(), ids=SAVED)
-def test_what_the_next_run_reads_makes_no_data_of_this_one(before: str, after: str, read: bool, write: Write) -> None:
+def test_what_the_next_run_reads_makes_no_data_of_this_one(
+    before: str, after: str, read: bool | None, write: Write
+) -> None:
     steps = (
         "        opt.zero_grad()\n        loss = criterion(net(x), y)\n        loss.backward()\n        opt.step()\n"
     )
@@ -180,6 +183,14 @@ loader = DataLoader(datasets.ImageFolder("birds", transforms.ToTensor()), batch_
 criterion = nn.CrossEntropyLoss()
 opt = torch.optim.SGD(net.parameters(), lr=0.2)
 """
-    script = f"{RESUMED}{before}{made}for epoch in range(start, 4):\n    for x, y in loader:\n{steps}{after}"
+    begins = RESUMED
+    if read is None:
+        inner = RESUMED.partition("import json, os\n")[2]
+        begins = "import json, os\ndef resume():\n" + "".join(f"    {line}\n" for line in inner.splitlines())
+        begins += "    return start\ndef main():\n    start = resume()\n"
+    script = f"{begins}{before}{made}for epoch in range(start, 4):\n    for x, y in loader:\n{steps}{after}"
+    if read is None:
+        head, _, body = script.partition("    start = resume()\n")
+        script = f"{head}    start = resume()\n" + "".join(f"    {line}\n" for line in body.splitlines()) + "main()\n"
     found = listed(write(script))
-    assert any("json.dump" in line for line in found) == read
+    assert any("json.dump" in line for line in found) == bool(read)

@@ -470,10 +470,8 @@ class ValueKinds:
         """Whether train() or eval() switches only a part of the model, or all of it to evaluation mode before backward
         passes: a recipe's model trains as a whole."""
         method, owner = getattr(call.func, "attr", ""), getattr(call.func, "value", call.func)
-        if method not in MODES:
-            return False
-        if self._part_of_a_model(owner):
-            return True
+        if method not in MODES or self._part_of_a_model(owner):
+            return method in MODES
         given = [known(self.flow.value(a) or Value()) for a in [*call.args, *(k.value for k in call.keywords)]]
         return ((method == "eval" or False in given) and self._another_model(owner)) or self.in_evaluation(call)
 
@@ -514,8 +512,6 @@ class ValueKinds:
             return self.roles.exact(node.value) == MODEL or self._part_of_a_model(node.value)
         if isinstance(node, ast.Subscript):
             return self.roles.exact(node.value) == MODEL or self._part_of_a_model(node.value)
-        if not isinstance(node, ast.Name):
-            return False
         looped = [d.value for d in self.flow.reads.get(id(node), ()) if d.way in (IS, EACH, INNER) and d.value]
         return any(self._gives_parts(value) for value in looped)
 
@@ -549,8 +545,11 @@ class ValueKinds:
         return method in passed_over.CHANGERS and isinstance(of, (ast.Attribute, ast.Subscript)) and self.is_data(of)
 
     def is_model(self, node: ast.expr) -> bool:
-        """Whether an expression is the trained model, or an object that is known to be one of modules."""
-        return self.roles.exact(node) == MODEL or getattr(self.flow.value(node), "family", "") == families.MODULE
+        """Whether an expression is a model: an object that is known to be one, a parameter, an attribute of `self`."""
+        given = all(one.way == GIVEN for one in self.flow.reads.get(id(node), ()))
+        known_ = getattr(self.flow.value(node), "family", "") == families.MODULE
+        own = getattr(getattr(node, "value", None), "id", "") == "self"
+        return (known_ or own or (given and isinstance(node, ast.Name))) and MODEL in self.of(node)
 
     def in_evaluation(self, call: ast.Call) -> bool:
         """Whether this switches the trained model to evaluation mode for backward passes that follow."""

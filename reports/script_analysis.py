@@ -188,16 +188,19 @@ def _pitfall(fault: str, uses: list[Use], whole: bool) -> list[str]:
     return [*lines, f"fix: {' '.join(known.fix.split())}"] if whole else lines
 
 
-def _hint(other: str | None) -> str:
-    return f", but there is {other}: names of files count upper and lower case here" if other else ""
+def _hint(analysis: ScriptAnalysis, module: str, file: str) -> str:
+    if other := analysis.in_other_case(module, file):
+        return f", but there is {other}: names of files count upper and lower case here"
+    beside = analysis.defined_beside(module)
+    return f", but {beside} defines it: its package does not hand it on" if beside else ""
 
 
 def notes(analysis: ScriptAnalysis) -> list[str]:
     """What else a reader has to know."""
     lines = list(analysis.unreadable)
     if analysis.not_there:
-        named = [(*one, analysis.in_other_case(*one[:2])) for one in analysis.not_there]
-        names = ", ".join(f"{module} ({file}:{line}){_hint(other)}" for module, file, line, other in named)
+        named = [(*one, _hint(analysis, *one[:2])) for one in analysis.not_there]
+        names = ", ".join(f"{module} ({file}:{line}){hint}" for module, file, line, hint in named)
         lines.append(
             f"imported but not read, because the script's folder has no such file, or the file no such name: {names}"
         )

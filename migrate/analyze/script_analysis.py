@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ...errors import BadInput
+from ...input_files import LARGEST_PYTHON, read_bytes
 from ...mappings import table
 from ...mappings.aliases import find, row_of
 from ...mappings.rows import MISSING, NOT_RUN, Row
@@ -45,6 +46,9 @@ WITH_ONE = {"torch.where": ("torch.nonzero", "condition", "input", "as_tuple")}
 LAST = ("torch.Tensor.backward", "torch.autograd.backward")  # what is said of them has the other calls' text
 LABELS: dict[str, str] = TABLES["labels"]
 TRIFLES = ("torch.Tensor", "torch.nn.Module", "torch.dtype", "torch.device")  # in annotations and isinstance
+
+
+MOST_BESIDE = 50  # files of a package that are looked through for a name
 
 
 @dataclass(frozen=True)
@@ -179,13 +183,30 @@ class ScriptAnalysis:
                 except OSError:
                     inside = []
                 ends = (part.lower(), f"{part.lower()}.py")
-                at = next((one for one in inside if one.name.lower() in ends and (one.is_dir() or one.is_file())), at)
-                if at.name.lower() not in ends:
+                named = (one for one in inside if one.name.lower() in ends and (one.is_dir() or one.is_file()))
+                if (found_ := next(named, None)) is None:
                     break
+                at = found_
             else:
                 found = os.path.relpath(at, self.interpreter.folder)
                 if Path(found.removesuffix(".py")).parts[-len(parts) :] != tuple(parts):
                     return found
+        return None
+
+    def defined_beside(self, name: str) -> str | None:
+        """The file of a package that defines what is imported from the package, whose __init__.py does not."""
+        package, _, own = name.rpartition(".")
+        module = self.interpreter.files.get(package)
+        folder = module.scope.source.path.parent if module is not None else None
+        if folder is None or module is None or module.scope.source.path.name != "__init__.py" or not own.isidentifier():
+            return None
+        defines = re.compile(rf"^(class|def|async def) {own}\b|^{own} *=", re.MULTILINE)
+        for file in sorted(folder.glob("*.py"))[:MOST_BESIDE]:
+            try:
+                if defines.search(read_bytes(file, LARGEST_PYTHON).decode("utf-8", "replace")):
+                    return os.path.relpath(file, self.interpreter.folder)
+            except OSError:
+                continue
         return None
 
     @property

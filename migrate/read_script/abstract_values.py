@@ -212,6 +212,7 @@ class ScriptFunction(Value):
     scope: Scope  # around it
     receiver: Value | None = None
     owner: ScriptClass | None = None  # the class that defines it
+    defaults: dict[str, Value] = field(default_factory=dict)  # of its parameters, made once
 
     @property
     def prepares(self) -> bool:

@@ -36,18 +36,20 @@ from .abstract_values import (
     known,
     origins,
     perhaps,
+    wrapped,
 )
 from .command_line import (
     FIELDS,
     PARSES,
     default_of_field,
     hyperparameters,
+    of_command_line,
     of_namespace,
     of_parser,
     parents_of,
     parsed_settings,
 )
-from .expressions import attribute, builtin, joined, of_math, of_text
+from .expressions import CHANGED_DEFAULTS, attribute, builtin, joined, of_math, of_text, unsettled
 from .interpreter import (
     DEFAULT,
     FORGETS,
@@ -95,7 +97,7 @@ def _call(interpreter: Interpreter, node: ast.Call, scope: Scope) -> Value:
     if isinstance(function, ScriptClass):
         made = interpreter.make(function, _placed(arguments, scope), node, scope)
         base = function.library_base() or ""
-        _of_command_line(interpreter, base, arguments, node, scope)
+        of_command_line(interpreter, base, arguments, node, scope)
         if names.by_torch(base) and base.endswith("Trainer") and isinstance(made, ScriptObject):
             kept = {one.name: one.value for one in arguments if one.name in KEPT_BY_TRAINERS}
             made.attributes = kept | made.attributes
@@ -187,6 +189,8 @@ def _of_library(
         values[0].forget()
     if name in ("sys.path.insert", "sys.path.append") and arguments and interpreter.certainty != OPTION:
         _search_in(interpreter, arguments[-1].node, scope.source, first=name.endswith("insert"))
+    if name == "ast.literal_eval" and values:
+        return _literal(values[0])
     if name.startswith("math."):
         return of_math(name.removeprefix("math."), values)
     if name in FIELDS:
@@ -200,7 +204,7 @@ def _of_library(
             kept = DictValue({argument.name: argument.value for argument in arguments if argument.name})
         return _loader_inside(values) or LibraryObject("", name=name, of=kept)
     seen = interpreter.note(name, node, scope, arguments)
-    _of_command_line(interpreter, name, arguments, node, scope)
+    of_command_line(interpreter, name, arguments, node, scope)
     family = names.family_of(name)
     if family == names.LOADER and interpreter.certainty != OPTION:
         _used_as_data(seen.get("dataset", 0))
@@ -208,13 +212,13 @@ def _of_library(
     return LibraryObject(family, seen=seen, name=name, of=made_of)
 
 
-def _of_command_line(
-    interpreter: Interpreter, name: str, arguments: list[CallArgument], node: ast.Call, scope: Scope
-) -> None:
-    """Make what Lightning's LightningCLI makes of its classes where the command line gives nothing."""
-    if name.endswith(".LightningCLI"):
-        classes = [one.value for one in arguments if isinstance(one.value, ScriptClass)]
-        interpreter.drive([interpreter.make(one, [], node, scope) for one in classes])
+def _literal(value: Value) -> Value:
+    """What a text evaluates to, where it is one of numbers, texts and lists of them: eval("[2, 4]")."""
+    text = known(value)
+    try:
+        return wrapped(ast.literal_eval(text.strip()), origins(value)) if isinstance(text, str) else Value()
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return Value()
 
 
 def _used_as_data(value: Value | None) -> None:
@@ -239,15 +243,31 @@ def _search_in(interpreter: Interpreter, node: ast.expr, source: ScriptFile, fir
 def _object_called(interpreter: Interpreter, value: Value, node: ast.Call, arguments: list[CallArgument]) -> Value:
     """The result of calling an object; a module returns a tensor."""
     if isinstance(value, ScriptObject):
-        call = value.of.find("__call__")
+        steps = value.of.family() == names.MODULE and _steps(value.of)
+        call = value.of.find("forward" if steps else "__call__")
         if isinstance(call, ScriptFunction):
             bound = ScriptFunction(call.node, call.scope, value, call.owner)
-            if not value.of.family() and id(node.func) in interpreter.values:
+            if (steps or not value.of.family()) and id(node.func) in interpreter.values:
                 interpreter.values[id(node.func)] = (interpreter.values[id(node.func)][0], bound)
             return interpreter.call(bound, arguments)
         return LibraryObject(names.TENSOR) if value.of.family() == names.MODULE else Value()
     gives = isinstance(value, LibraryObject) and value.family in (names.MODULE, names.TENSOR)
     return LibraryObject(names.TENSOR) if gives else Value()
+
+
+def _steps(of: ScriptClass) -> bool:
+    """Whether a model makes a training step where it is called: in `forward`, or in a method that this calls."""
+    waiting, done = ["forward"], set[str]()
+    while waiting:
+        done.add(name := waiting.pop())
+        method = of.find(name)
+        parts = ast.walk(method.node) if isinstance(method, ScriptFunction) else ()
+        called = [part.func for part in parts if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)]
+        if any(one.attr in ("backward", "step") for one in called):
+            return True
+        own = {one.attr for one in called if getattr(one.value, "id", "") == "self"}
+        waiting += own - done - {*waiting}
+    return False
 
 
 def _method(
@@ -260,6 +280,8 @@ def _method(
     if isinstance(value, ArgumentParser):
         return of_parser(value, method, arguments, node, scope.source, keep)
     if isinstance(value, ListValue):
+        if keep and interpreter.certainty == PERHAPS and _may_change(value, method, values):
+            return Value()
         found = _of_items(value, method, values, keep)
         value.closed = value.closed and (interpreter.repeats <= value.loops or method in ("index", "count", "copy"))
         return found
@@ -321,6 +343,8 @@ def _of_python(interpreter: Interpreter, name: str, node: ast.Call, scope: Scope
     if name in ("setattr", "delattr") and len(values) >= 2:
         key = known(values[1])
         set_attribute(interpreter, values[0], key if isinstance(key, str) else None, (*values, Value())[2], scope)
+    if name == "eval" and values:
+        return _literal(values[0])
     if name == "exec" and values and interpreter.certainty != OPTION:
         _executed(interpreter, node, values, scope)
     if name == "vars" and len(values) == 1:
@@ -421,6 +445,18 @@ def _by_habit(node: ast.Call, method: str) -> str | None:
     return family if family and names.method_row(family, "", method)[1] is not None else None
 
 
+def _may_change(items: ListValue, method: str, values: list[Value]) -> bool:
+    """Whether a list of plain values was changed by a method that may not run: what it has is unknown then."""
+    if method in ("index", "count", "copy") or not all(map(is_known, (*items.items, *values))):
+        return False
+    if method in ("append", "extend"):
+        items.items.append(Value())  # the first ones stay
+        items.closed = False
+    else:
+        items.forget()
+    return True
+
+
 def _of_items(items: ListValue, method: str, values: list[Value], keep: bool) -> Value:
     if not keep:
         return Value()
@@ -510,6 +546,8 @@ def set_attribute(interpreter: Interpreter, holder: Value, name: str | None, val
     found: dict[str, Value] | None = getattr(holder, "assigned", getattr(holder, "attributes", None))
     if isinstance(holder, (ScriptModule, ScriptClass)):
         found = holder.scope.names
+    if isinstance(holder, ScriptFunction) and name in (*CHANGED_DEFAULTS, "__code__", None):
+        unsettled(interpreter, holder, name)
     if found is None or interpreter.certainty == OPTION:
         return
     if name in (None, "__dict__", "__class__"):
@@ -526,6 +564,7 @@ def set_attribute(interpreter: Interpreter, holder: Value, name: str | None, val
     launched = isinstance(holder, ParsedArguments) and names.OF_LAUNCHERS.fullmatch(name) and not is_known(value)
     if launched and interpreter.certainty == PERHAPS and is_known(before):
         return  # a plain start counts
+    value = Value() if isinstance(holder, ScriptClass) and is_decorated(holder.node, "dataclass") else value
     found[name] = scope.sure(before, perhaps(before, value) if interpreter.certainty == PERHAPS else value)
     for one in interpreter.made if isinstance(holder, ScriptClass) else ():  # those that have it of their class
         one.attributes |= {name: found[name]} if one.attributes.get(name) is before else {}
@@ -543,7 +582,8 @@ def _of_pairs(pairs: DictValue, method: str, arguments: list[CallArgument], keep
             pairs.pairs.setdefault(key, found)
         return found
     if method == "values":
-        return ListValue(list(pairs.pairs.values()), origins=origins(*pairs.pairs.values()))
+        complete = pairs.closed or not all(map(is_known, pairs.pairs.values()))  # of objects, those that were seen
+        return ListValue(list(pairs.pairs.values()), complete, origins=origins(*pairs.pairs.values()))
     if method in ("keys", "items"):
         return keys_of(pairs, method == "items")
     pairs.closed = pairs.closed and method in ("get", "copy")

@@ -183,3 +183,12 @@ def parsed_settings(
             found.append(LibraryObject("", name=one.name) if isinstance(one, LibraryName) else Value())
     rest = any(one.name == "return_remaining_strings" and known(one.value) for one in arguments)
     return ListValue([*found, *([Value()] if rest else [])])
+
+
+def of_command_line(
+    interpreter: Interpreter, name: str, arguments: list[CallArgument], node: ast.Call, scope: Scope
+) -> None:
+    """Make what Lightning's LightningCLI makes of its classes where the command line gives nothing."""
+    if name.endswith(".LightningCLI"):
+        classes = [one.value for one in arguments if isinstance(one.value, ScriptClass)]
+        interpreter.drive([interpreter.make(one, [], node, scope) for one in classes])

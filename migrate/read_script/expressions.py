@@ -46,8 +46,8 @@ from .abstract_values import (
     with_other,
     wrapped,
 )
-from .interpreter import Interpreter, evaluates, is_decorated, is_property, is_table
-from .syntax import assigned_in
+from .interpreter import OPTION, Interpreter, evaluates, is_decorated, is_property, is_table
+from .syntax import assigned_in, defaults_of
 
 ROUNDS = 16  # most rounds of a loop over a known list that are followed
 LISTED, EPOCHS, BATCHES, OTHER = "list", "epochs", "batches", "loop"
@@ -78,6 +78,31 @@ def _attribute(interpreter: Interpreter, node: ast.Attribute, scope: Scope) -> V
     return attribute(interpreter, interpreter.value(node.value, scope), node.attr)
 
 
+CHANGED_DEFAULTS = ("__defaults__", "__kwdefaults__")  # of a function
+
+
+def make_defaults(interpreter: Interpreter, function: ScriptFunction, scope: Scope) -> None:
+    """Make the defaults of a function, where it is defined; those that it had otherwise before are unknown."""
+    for parameter, default in defaults_of(function.node):
+        found, before = interpreter.value(default, scope), function.defaults.get(parameter.arg)
+        anew = before is not None and not (is_known(before) and is_known(found) and known(before) == known(found))
+        function.defaults[parameter.arg] = Value() if anew else found
+
+
+def unsettled(interpreter: Interpreter, function: ScriptFunction, name: str | None) -> None:
+    """Take the defaults of a function as unknown, or all that it does, where its `__code__` is another one's."""
+    kept = interpreter.functions.get(id(function.node), function).defaults
+    if interpreter.certainty != OPTION:
+        kept.update({parameter.arg: Value() for parameter, _ in defaults_of(function.node)})
+        interpreter.altered |= {id(function.node)} if name not in CHANGED_DEFAULTS else set()
+
+
+def of_library(name: str) -> Value:
+    """What a library has by this name: a number or numbers, where they are known."""
+    found = names.TABLES["constants"].get(name.replace("timm.data.constants.", "timm.data."))
+    return LibraryName(name) if found is None else wrapped(found)
+
+
 def attribute(interpreter: Interpreter, value: Value, name: str) -> Value:
     """The value of `value.name`."""
     if value.other is not None:
@@ -87,7 +112,9 @@ def attribute(interpreter: Interpreter, value: Value, name: str) -> Value:
     ):
         return value
     if isinstance(value, LibraryName):
-        return LibraryName(f"{value.name}.{name}")
+        return of_library(f"{value.name}.{name}")
+    if isinstance(value, ScriptFunction) and name in CHANGED_DEFAULTS:
+        unsettled(interpreter, value, name)  # its elements may be written
     if isinstance(value, ScriptModule):
         return value.scope.names.get(name) or interpreter.file(f"{_dotted(value)}.{name}") or Value()
     if isinstance(value, ParsedArguments):
@@ -306,11 +333,37 @@ def _inside(interpreter: Interpreter, node: ast.Starred | ast.Await, scope: Scop
 
 @evaluates(ast.ListComp, ast.SetComp, ast.GeneratorExp)
 def _listcomp(interpreter: Interpreter, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, scope: Scope) -> Value:
+    if (rounds := _rounds(interpreter, node, scope)) is not None:
+        return rounds
     inner = _generators(interpreter, node, scope)
     element = interpreter.value(node.elt, inner)
     interpreter.note_named(element, node.elt, inner)
     _any_round(inner)
     return ListValue([element], closed=False)
+
+
+def _rounds(
+    interpreter: Interpreter, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, scope: Scope
+) -> ListValue | None:
+    """The elements of a comprehension that computes a known value in each of a few rounds, [0.5 for _ in range(3)];
+    None for any other."""
+    calls = (part for part in ast.walk(node.elt) if isinstance(part, (ast.Call, ast.NamedExpr, ast.Lambda, ast.Await)))
+    one = node.generators[0]
+    if len(node.generators) > 1 or one.is_async or any(calls) or not isinstance(one.target, ast.Name):
+        return None
+    over = interpreter.value(one.iter, scope)
+    if not isinstance(over, ListValue) or not over.closed or not 0 < len(over.items) <= ROUNDS or not is_known(over):
+        return None
+    found = []
+    for item in over.items:
+        inner = Scope(scope.source, scope)
+        interpreter.assign(one.target, item, inner)
+        holds = [truth(interpreter.value(test, inner)) for test in one.ifs]
+        if None in holds:
+            return ListValue([Value()], closed=False)
+        found += [interpreter.value(node.elt, inner)] if all(holds) else []
+    known_ = all(is_known(value) for value in found) and over.loops == 0 and not isinstance(node, ast.SetComp)
+    return ListValue(found) if known_ else None
 
 
 @evaluates(ast.DictComp)

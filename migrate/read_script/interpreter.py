@@ -476,18 +476,16 @@ class Interpreter:
         is_forward = getattr(function.node, "name", "") == "forward"
         for parameter in everything:
             scope.names[parameter.arg] = self._parameter(parameter, function, is_forward)
-        defaults = list(zip(plain[::-1], parameters.defaults[::-1], strict=False))
-        defaults += [
-            (p, d) for p, d in zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True) if d is not None
-        ]
-        for parameter, default in defaults:
-            value = self.value(default, function.scope)
+        made = self.functions.get(id(function.node), function).defaults
+        for parameter, default in syntax.defaults_of(function.node):
+            value = made[parameter.arg] if parameter.arg in made else self.value(default, function.scope)
             self.note_named(value, default, function.scope)
-            if is_known(value) and by_script:
-                text = f"{parameter.arg}={function.scope.source.text(default)} by default"
-                origin = (Origin(scope.source.shown, default.lineno, text),)
+            text = f"{parameter.arg}={function.scope.source.text(default)} by default"
+            origin = (Origin(scope.source.shown, default.lineno, text),)
+            if isinstance(value, Constant) and by_script:
                 scope.names[parameter.arg] = wrapped(known(value), origin)
             elif type(value) is not Value and by_script:
+                value.origins = value.origins or (origin if is_known(value) else ())
                 scope.names[parameter.arg] = value
             elif is_forward and is_known(value) and known(value) is None:
                 scope.unset.add(parameter.arg)  # a tensor, or None

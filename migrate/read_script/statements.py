@@ -40,7 +40,7 @@ from .abstract_values import (
     wrapped,
 )
 from .calls import decorated, entered, set_attribute
-from .expressions import BATCHES, EPOCHS, LISTED, OTHER, ROUNDS, binary, each_of, truth
+from .expressions import BATCHES, EPOCHS, LISTED, OTHER, ROUNDS, binary, each_of, make_defaults, of_library, truth
 from .interpreter import (
     CERTAINTIES,
     DEFAULT,
@@ -97,8 +97,9 @@ def _written(interpreter: Interpreter, node: ast.expr, target: ast.expr, scope: 
 def _augassign(interpreter: Interpreter, node: ast.AugAssign, scope: Scope) -> None:
     left, right = interpreter.value(node.target, scope), interpreter.value(node.value, scope)
     if isinstance(left, ListValue) and isinstance(node.op, ast.Add) and interpreter.certainty != OPTION:
-        left.extend(list(right.items) if isinstance(right, ListValue) else [])
-        left.closed = left.closed and isinstance(right, ListValue) and right.closed
+        perhaps_ = interpreter.certainty == PERHAPS and is_known(left) and is_known(right)  # plain values, or none more
+        left.extend([Value()] if perhaps_ else list(right.items) if isinstance(right, ListValue) else [])
+        left.closed = left.closed and isinstance(right, ListValue) and right.closed and not perhaps_
     elif isinstance(node.target, ast.Name) or not isinstance(left, ListValue):
         tensor = any(isinstance(side, LibraryObject) and side.family == names.TENSOR for side in (left, right))
         found = with_line(binary(node.op, left, right), node, scope.source.text(node), scope)
@@ -521,8 +522,8 @@ def _functiondef(interpreter: Interpreter, node: Any, scope: Scope) -> None:
     owner = scope.names.get("__class__")
     around = scope.parent if owner is not None and scope.parent is not None else scope
     function = ScriptFunction(node, around, owner=owner if isinstance(owner, ScriptClass) else None)
+    make_defaults(interpreter, interpreter.functions.setdefault(id(node), function), scope)
     scope.names[node.name] = decorated(interpreter, function, scope)
-    interpreter.functions.setdefault(id(node), function)
 
 
 @executes(ast.ClassDef)
@@ -582,7 +583,7 @@ def _importfrom(interpreter: Interpreter, node: ast.ImportFrom, scope: Scope) ->
             continue
         inside = own.scope.names.get(alias.name) if isinstance(own, ScriptModule) else None
         inside = inside or interpreter.file(f"{base}.{alias.name}" if base else alias.name) if own or not base else None
-        found = inside or (Value() if own or node.level else LibraryName(f"{base}.{alias.name}"))
+        found = inside or (Value() if own or node.level else of_library(f"{base}.{alias.name}"))
         lacks = isinstance(own, ScriptModule) and not own.scope.stars and not _may_define(own, alias.name)
         if inside is None and (lacks or not base):
             whole = f"{base}.{alias.name}" if lacks else f"{'.' * node.level}{alias.name}"

@@ -406,3 +406,11 @@ def _bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
         yield node.target, node.value
     elif isinstance(node, ast.withitem) and node.optional_vars is not None:
         yield node.optional_vars, node.context_expr
+
+
+def defaults_of(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[tuple[ast.arg, ast.expr]]:
+    """The parameters of a function that have a default, each with it."""
+    plain = [*node.args.posonlyargs, *node.args.args]
+    found = list(zip(plain[::-1], node.args.defaults[::-1], strict=False))
+    named = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+    return [*found, *((parameter, default) for parameter, default in named if default is not None)]

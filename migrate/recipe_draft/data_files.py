@@ -126,7 +126,7 @@ class DataFiles:
         for writer, wrote in self.writers:
             paths = self._paths_of(writer)
             same = (call for one in paths for call, kind in exact.get(one, ()) if _says(one, bool(wrote and kind)))
-            found = next((call for call in same if call is not writer), None)
+            found = next((call for call in same if call is not writer and self._may(writer, call)), None)
             for folder in of_kind.get("folders", ()) if wrote and found is None else ():
                 if any(_inside(one, other) for one in paths for other in self._paths_of(folder)):
                     found = folder
@@ -143,10 +143,13 @@ class DataFiles:
     def _may(self, writer: ast.Call, reader: ast.Call) -> bool:
         """Whether a call may read what another writes in the same run: it does not only run before it."""
         wrote, read = (self._calling(self.flow.of[id(one)]) for one in (writer, reader))
-        wrote += [self.flow.of[id(made)] for at in wrote for made in self._made(at) if id(made) in self.flow.of]
-        both = [(a, b) for a in wrote for b in read if a.function is b.function and a.source is b.source]
-        again = (isinstance(head.node, LOOPS) for a, b in both for head in a.around if head in b.around)
-        return not both or any(again) or any(a.place <= b.place for a, b in both)
+        made = [self.flow.of[id(one)] for at in wrote for one in self._made(at) if id(one) in self.flow.of]
+        pairs = [(a, b, a in made) for a in (*wrote, *made) for b in read]
+        both = [(a, b, later) for a, b, later in pairs if a.function is b.function and a.source is b.source]
+        both = [one for one in both if one[0] is not one[1]] or both  # what calls both says nothing of their order
+        again = (isinstance(head.node, LOOPS) for a, b, _ in both for head in a.around if head in b.around)
+        before = (a.place < b.place or (a.place == b.place and not later) for a, b, later in both)
+        return not both or any(again) or any(before)  # an object's methods run when it is made
 
     def _made(self, statement: Statement) -> list[ast.expr]:
         """What makes the objects of a callback's class, whose methods a library calls from then on."""

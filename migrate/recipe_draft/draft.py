@@ -17,8 +17,9 @@ from ...input_files import LARGEST_PYTHON, read_bytes
 from ...mappings.aliases import restated
 from ...printable import printable
 from ..analyze.script_analysis import ScriptAnalysis
-from ..read_script.abstract_values import LibraryObject, LibraryUse, ScriptObject, Value, is_known, known
-from ..read_script.interpreter import CERTAINTIES, DEFAULT, MOST_FILES, UNCALLED, Interpreter
+from ..read_script.abstract_values import LibraryName, LibraryObject, LibraryUse, ScriptObject, Value, is_known, known
+from ..read_script.interpreter import CERTAINTIES, DEFAULT, MOST_FILES, PERHAPS, UNCALLED, Interpreter, joined
+from ..read_script.syntax import root
 from . import loss_sections, optimizer_sections
 from .data_flow import Flow, Statement
 from .data_section import data
@@ -35,6 +36,7 @@ from .trainers import Settings, words_of
 Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: no line is
 TRIES = 60
 HEADS = ("fc", "classifier", "head")  # what torchvision and timm call a model's last layer
+OF_FILES = re.compile("path|dir|file|cfg|overlay|checkpoint")  # arguments that name files, with weights perhaps
 NEEDED = {key: f"{key}: {ASK}" for key in ("model", "optimizer", "loss")}  # what a draft asks for where it has none
 LEFT = """\
 # What else the script does, with the line. The recipe does not run until each is resolved: remove a line when you have
@@ -195,8 +197,16 @@ def model(interpreter: Interpreter, flow: Flow) -> Entry:
             id(one.node): one for one in made.arguments if id(one.node) in interpreter.varied and is_known(one.value)
         }
         words = [f"{made.source.text(one.node)} is {known(one.value)!r}" for one in again.values()]  # of this object
-        where = Comment(at, made.source.text(made.node) + f" [{', '.join(words)}]" * bool(words))
-        return Entry("model", ASK, [where, "a model of the script's own", OTHERS], roots={id(made.node): "model"})
+        text = made.source.text(made.node) + f" [{', '.join(words)}]" * bool(words)
+        of = flow.of.get(id(made.node))
+        rank, conditions = interpreter.reached.get(id(of.node), (0, ())) if of is not None else (0, ())
+        if of is None or CERTAINTIES[rank] != PERHAPS or not conditions:
+            said = [Comment(at, text), "a model of the script's own", OTHERS]
+            return Entry("model", ASK, said, roots={id(made.node): "model"})
+        which = f"only where {joined(conditions)}"  # another one may be trained
+        said = [Comment(at, f"{text}, {which}"), "a model of the script's own", OTHERS]
+        left = [(of.place, f"{printable(' '.join(of.text.split()))} [{which}]")]
+        return Entry("model", ASK, said, roots={id(made.node): "model"}, left=left)
     seen = made.seen if isinstance(made, LibraryObject) else None
     if seen is None:
         return Entry("model", ASK, [unread_model(flow), *_trained_from(flow), OTHERS])
@@ -211,6 +221,10 @@ def model(interpreter: Interpreter, flow: Flow) -> Entry:
             OTHERS,
         ]
         return Entry("model", ASK, comments, roots=roots)
+    by_text = seen.name.endswith(("create_model", "get_model"))
+    if by_text and (own := _registered(flow, name.rpartition(":")[2])) is not None:
+        comments = [place(seen), *sources(seen.get("name", 0)), own, OTHERS]
+        return Entry("model", ASK, comments, roots=roots)
     section = Entry("model", comments=[place(seen), *sources(seen.get("name", 0))], roots=roots)
     args = []
     for argument in seen.arguments or []:
@@ -218,7 +232,8 @@ def model(interpreter: Interpreter, flow: Flow) -> Entry:
             continue
         value = known(argument.value)
         drafted = isinstance(value, (int, float, bool)) and (name not in MODELS or argument.name in _ARGUMENTS[name])
-        if drafted:
+        plain = name not in MODELS and is_known(argument.value) and not OF_FILES.search(str(argument.name))
+        if drafted or plain:
             args.append(Entry(str(argument.name), value, sources(argument.value)))
         elif name not in MODELS or argument.name in _ARGUMENTS[name]:
             args.append(Entry(str(argument.name), ASK, [f"{seen.source.text(argument.node)} could not be read"]))
@@ -316,6 +331,21 @@ def _model_name(seen: LibraryUse) -> str | None:
         return f"timm:{written}"
     if last == "get_model" and any(name.startswith("torchvision.models.") for name in names_):
         return written if written in MODELS else f"torchvision:{written}"
+    return None
+
+
+def _registered(flow: Flow, name: str) -> Comment | None:
+    """The place where a script registers a model of its own under a library's name for models; None where it does not:
+    a function or class of this name under `@register_model`, such a call, an entry of a table of the library's."""
+    for statement in flow.statements:
+        marks = getattr(statement.node, "decorator_list", [])
+        called = [ast.unparse(one.func if isinstance(one, ast.Call) else one) for one in (*marks, *statement.calls)]
+        targets = [one for one in getattr(statement.node, "targets", ()) if isinstance(one, ast.Subscript)]
+        puts = [one for one in targets if isinstance(flow.value(root(one)), LibraryName)]
+        registers = any(one.rpartition(".")[2].startswith("register") for one in called) or puts
+        given = {getattr(one, "value", getattr(one, "id", "")) for one in statement.nodes}
+        if registers and name in given | {getattr(statement.node, "name", "")}:
+            return Comment(statement.place, f"a model of the script's own is registered as {name}")
     return None
 
 

@@ -53,8 +53,7 @@ from .recipe_entries import (
 )
 from .relevance import named
 from .roles import CRITERION, FUNCTIONAL, LOSS, Roles
-from .step_order import part_of
-from .trained_model import several_train, unwrapped
+from .trained_model import part_of, several_train, unwrapped
 from .trainers import Given, not_found, words_of
 
 TIMM_MIXUP_PLACES = {"mixup_alpha": 0, "cutmix_alpha": 1, "prob": 3, "switch_prob": 4, "label_smoothing": 7}

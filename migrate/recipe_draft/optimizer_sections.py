@@ -367,6 +367,7 @@ def train(interpreter: Interpreter, flow: Flow, fit: Given | None) -> Entry:
         count = number(value) if len(every) == 1 else ASK
         where = Comment((origin.file, origin.line), f"for … in {origin.text}")
         one_step = any(seen.loops[-1:] == (EPOCHS,) for seen in _steps(interpreter, names.OPTIMIZER))
+        one_step = one_step or loops == [(origin.file, origin.line)]  # also where a model's forward steps
         comments = ["each round makes one step, which is an epoch only if a batch has all the data"] * one_step
         comments += [f"it runs several times, with {' or '.join(map(str, every))}"] * (len(every) > 1)
         drafted = isinstance(count, int) and count > 0 and not one_step

@@ -41,6 +41,7 @@ class Line:
 
 
 RUNS = "the model runs here in training mode: its statistics move, and it draws"
+STAYS = "backward passes follow in this mode"
 NO_LOSS = "the draft asks for the loss of this step"
 LOADS = "the loader of a recipe"
 MADE, USED = "which is accounted for where it is made", "a value, which is accounted for where it is used"
@@ -344,6 +345,46 @@ def by_decorators(flow: Flow, train: list[Statement], steps: set[int], kinds: Ca
             elif does in (ALTERS, REGISTERS) and statement in train and not switches:
                 found[id(statement)] = GIVES_ANOTHER
     return found
+
+
+def trains_behind(flow: Flow, func: ast.expr, effects: set[int], trainers: set[int]) -> bool:
+    """Whether a callee that reading does not follow runs something that trains: partial(step), compile(step), what a
+    wrapper makes of such a model, a lambda; effects, trainers: the functions and the classes (their ids) that train."""
+    value, own = flow.value(func), isinstance(func, ast.Attribute) and getattr(func.value, "id", "") == "self"
+    inline = isinstance(value, ScriptFunction) and isinstance(value.node, ast.Lambda)
+    followed = isinstance(value, (LibraryName, ScriptClass, ScriptFunction, ScriptObject)) and not inline
+    waiting, seen = [] if followed or not (own or isinstance(func, (ast.Name, ast.Subscript))) else [func], set[int]()
+    while waiting and len(seen) < MOST_HELD:
+        seen.add(id(one := waiting.pop()))
+        found = flow.value(one)
+        of = found.of.lineage() if isinstance(found, ScriptObject) else ()
+        if isinstance(found, ScriptFunction) and id(found.node) in effects and one is not func:
+            return True
+        if trainers & {id(base.node) for base in of if isinstance(base, ScriptClass)}:
+            return True
+        runs = found.of.find("__call__") or found.of.find("forward") if isinstance(found, ScriptObject) else found
+        inside = flow.inside_of.get(id(runs.node), ()) if isinstance(runs, ScriptFunction) else ()
+        waiting += [call.func for each in inside for call in each.calls if id(call.func) not in seen]
+        for definition in flow.written(one):
+            given = flow.arguments_of(definition) if definition.way == GIVEN else [definition.value]
+            waiting += [each for each in given if each is not None and id(each) not in seen and not definition.path]
+        waiting += [each for each in _held(one) if id(each) not in seen]
+    return False
+
+
+MOST_HELD = 100  # expressions that are looked at behind a callee
+
+
+def _held(node: ast.expr) -> Iterator[ast.expr]:
+    """What may be called by a call of an expression: what a call is given, a lambda calls, or a list has."""
+    if isinstance(node, ast.Call):
+        yield from (*node.args, *(k.value for k in node.keywords))
+    elif isinstance(node, ast.Lambda):
+        yield from (part.func for part in ast.walk(node.body) if isinstance(part, ast.Call))
+    elif isinstance(node, (ast.List, ast.Tuple, ast.Dict)):
+        yield from node.values if isinstance(node, ast.Dict) else node.elts
+    elif isinstance(node, (ast.Subscript, ast.IfExp)):
+        yield from [node.value] if isinstance(node, ast.Subscript) else [node.body, node.orelse]
 
 
 # files of data

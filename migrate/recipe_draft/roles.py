@@ -23,6 +23,7 @@ from ..read_script.syntax import is_outer
 from . import passed_over
 from .data_flow import ADDS, EACH, GIVEN, INNER, IS, LOOPS, NAMED, Definition, Flow, Statement
 from .passed_over import name_of
+from .trained_model import MODES, in_evaluation
 
 MODEL, OPTIMIZER, SCHEDULE, CRITERION, LOADER = "model", "optimizer", "schedule", "criterion", "loader"
 SCALER, EMA = "scaler", "ema"  # of the loss; of the weights
@@ -364,7 +365,6 @@ BY_METHOD = {  # the kind of an object with these methods, whatever else is know
     "zero_grad": OPTIMIZER,
     "backward": LOSS,
 }
-MODES = ("train", "eval")
 PARTS = ("modules", "named_modules", "children", "named_children", "values", "items")  # methods that give children
 PREPARING = ("apex.amp.initialize", "*.Fabric.setup*")
 BY_ATTRIBUTE = {"grad": GRADIENTS, "param_groups": RATE, "requires_grad": MODEL}
@@ -382,6 +382,7 @@ class ValueKinds:
         self._driven = driven
         self.bound: dict[Definition, Kinds] = {}
         self._inside: set[int] = set()  # the functions whose results are being evaluated, against endless recursion
+        self._switched: tuple[set[int], set[int]] | None = None  # the open functions, and what was found for them
         self._propagate()
 
     def of(self, node: ast.AST) -> Kinds:
@@ -469,15 +470,10 @@ class ValueKinds:
         """Whether train() or eval() switches only a part of the model, or all of it to evaluation mode before backward
         passes: a recipe's model trains as a whole."""
         method, owner = getattr(call.func, "attr", ""), getattr(call.func, "value", call.func)
-        if method not in MODES:
-            return False
-        if self._part_of_a_model(owner):
-            return True
-        given = [self.flow.value(a) for a in [*call.args, *(k.value for k in call.keywords)]]
-        evaluates = method == "eval" or any(one is not None and known(one) is False for one in given)
-        if evaluates and self._another_model(owner):
-            return True
-        return evaluates and self.roles.exact(owner) == MODEL and self._backward_follows(call)
+        if method not in MODES or self._part_of_a_model(owner):
+            return method in MODES
+        given = [known(self.flow.value(a) or Value()) for a in [*call.args, *(k.value for k in call.keywords)]]
+        return ((method == "eval" or False in given) and self._another_model(owner)) or self.in_evaluation(call)
 
     def seeds_otherwise(self, call: ast.Call, seed: int | None) -> bool:
         """Whether a call sets a seed that is, or may be, another number than the recipe's, so that other numbers are
@@ -516,12 +512,12 @@ class ValueKinds:
             return self.roles.exact(node.value) == MODEL or self._part_of_a_model(node.value)
         if isinstance(node, ast.Subscript):
             return self.roles.exact(node.value) == MODEL or self._part_of_a_model(node.value)
-        if not isinstance(node, ast.Name):
-            return False
         looped = [d.value for d in self.flow.reads.get(id(node), ()) if d.way in (IS, EACH, INNER) and d.value]
         return any(self._gives_parts(value) for value in looped)
 
     def _gives_parts(self, value: ast.expr) -> bool:
+        if isinstance(value, ast.Call) and getattr(value.func, "id", "") in ("map", "filter"):
+            return any(map(self._gives_parts, value.args))
         if isinstance(value, ast.Call):
             return isinstance(value.func, ast.Attribute) and value.func.attr in PARTS and MODEL in self.of(value.func)
         if isinstance(value, (ast.List, ast.Tuple)):
@@ -538,31 +534,35 @@ class ValueKinds:
     def is_data(self, node: ast.expr) -> bool:
         """Whether this is a data set or a loader, or something inside of one; changing it is not in a recipe."""
         found = self.flow.value(node)
-        family = found.family if isinstance(found, LibraryObject) else ""
-        family = found.of.family() if isinstance(found, ScriptObject) else family
+        family = found.of.family() if isinstance(found, ScriptObject) else getattr(found, "family", "")
         if family in (families.DATASET, families.LOADER):
             return getattr(node, "id", "") != "self"
         return isinstance(node, (ast.Attribute, ast.Subscript)) and self.is_data(node.value)
 
     def changes_data(self, call: ast.Call) -> bool:
         """Whether a method changes the content of a data set or a loader: data.samples.reverse()."""
-        func = call.func
-        if not isinstance(func, ast.Attribute) or func.attr not in passed_over.CHANGERS:
-            return False
-        return isinstance(func.value, (ast.Attribute, ast.Subscript)) and self.is_data(func.value)
+        of, method = getattr(call.func, "value", call.func), getattr(call.func, "attr", "")
+        return method in passed_over.CHANGERS and isinstance(of, (ast.Attribute, ast.Subscript)) and self.is_data(of)
 
-    def _backward_follows(self, call: ast.Call) -> bool:
-        """Whether the function's next call of train() or backward() after this one is a backward()."""
-        own = self.flow.of[id(call)]
-        behind = [
-            (statement.place[1], other.func.attr)
-            for statement in self.flow.statements
-            if statement.function is own.function and statement.source is own.source
-            for other in statement.calls
-            if isinstance(other.func, ast.Attribute) and other.func.attr in ("train", "backward")
-            if statement.place[1] > own.place[1]
-        ]
-        return min(behind, default=(0, ""))[1] == "backward"
+    def is_model(self, node: ast.expr) -> bool:
+        """Whether an expression is a model: an object that is known to be one, a parameter, an attribute of `self`."""
+        given = all(one.way == GIVEN for one in self.flow.reads.get(id(node), ()))
+        known_ = getattr(self.flow.value(node), "family", "") == families.MODULE
+        own = getattr(getattr(node, "value", None), "id", "") == "self"
+        return (known_ or own or (given and isinstance(node, ast.Name))) and MODEL in self.of(node)
+
+    def in_evaluation(self, call: ast.Call) -> bool:
+        """Whether this switches the trained model to evaluation mode for backward passes that follow."""
+        if self._switched is None or self._switched[0] is not self.roles.open:
+            self._switched = self.roles.open, in_evaluation(self.flow, self._model_of)
+        return id(call) in self._switched[1]
+
+    def _model_of(self, node: ast.expr) -> str | None:
+        """A name for the trained model; where none was found, the last name of any."""
+        found = MODEL in self.roles.roots.values()
+        name = MODEL if found else getattr(node, "attr", getattr(node, "id", "self"))
+        own = self.roles.exact(node) == MODEL if found else MODEL in self.of(node) and not self._part_of_a_model(node)
+        return name if own and name != "self" else None
 
     def _propagate(self) -> None:
         definitions = [d for statement in self.flow.statements for d in statement.defines]

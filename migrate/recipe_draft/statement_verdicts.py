@@ -10,6 +10,7 @@ import ast
 import builtins
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from .. import library_names as families
 from ..read_script.abstract_values import (
@@ -35,8 +36,8 @@ from .optimizer_sections import computes, made_by, makers_in_models, measures, r
 from .passed_over import Line, name_of
 from .relevance import by_callers, called_where, ends_early, handed_values
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
-from .step_order import DEPTH, Counting, misplaced, picks, trains_at
-from .trained_model import all_handed_over
+from .step_order import Counting, misplaced, picks
+from .trained_model import DEPTH, all_handed_over, trains_at
 from .trainers import read_by_libraries, used_by_draft
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
@@ -87,9 +88,9 @@ class Account:
             self.named = names
             running = [s for s in flow.statements if self._runs(s)]  # what names a function may not run itself
         self._only_in_parts = relevance.only_in_parts(flow, self._of_part)
-        self.trainers = set()
-        self._values = ValueKinds(flow, self.roles, self._driven)
+        self.trainers, self._values = set(), ValueKinds(flow, self.roles, self._driven)
         self.kinds = self._values.of
+        self._runs_model = partial(trains_at, flow, is_model=lambda one: MODEL in self.kinds(one))
         self.effects: set[int] = set()  # the functions that change something of training
         self._files = DataFiles(flow, name_of)
         self._data_files = shared = passed_over.normalised_by_device(flow)  # and what writes files of data -> words
@@ -102,9 +103,10 @@ class Account:
             self._data_files = shared | self._files.that_make_data(acting, self.kinds)
             if before == (self.effects, self.trainers, self._data_files.keys()):
                 break
-        marked = self.acting.keys() | self._driven
-        runs = (s for s in flow.statements if {id(s), id(s.owner)} & marked or s.stands_at(said | asked))
-        self.open = {id(s.function) for s in runs if s.function is not None and not self._within(s)}
+        marked, own = self.acting.keys() | self._driven, [s for s in flow.statements if not self._within(s)]
+        is_model, at = self._values.is_model, said | asked
+        runs = (s for s in own if {id(s), id(s.owner)} & marked or s.stands_at(at) or trains_at(flow, s, is_model))
+        self.open = {id(s.function) for s in runs if s.function is not None}
         self._mark_steps()
         self.roles.open, self.roles.steps = self.open, self._steps
         self._mark_ends()
@@ -113,7 +115,8 @@ class Account:
         self.counting, self._said_of = Counting.read(flow), set[int]()
         while self._opens_more():
             pass
-        self.misplaced = read_by_libraries(flow, said) | set_for_all(flow)
+        modes = (s for s in flow.statements if self._runs(s) and any(map(self._values.in_evaluation, s.calls)))
+        self.misplaced = {id(s): passed_over.STAYS for s in modes} | read_by_libraries(flow, said) | set_for_all(flow)
         train = [s for s in flow.statements if id(s.node) in self._steps | self.effects and not self._within(s)]
         self.misplaced |= passed_over.by_decorators(flow, [*filter(self._runs, train)], self._steps, self.kinds)
         self.misplaced |= misplaced(flow, self.roles, self._runs, self._undecided)
@@ -167,18 +170,17 @@ class Account:
 
     def _plain_holder(self, node: ast.expr) -> bool:
         """Whether this is self, a list or a dict, which only holds values that are followed by themselves."""
-        found, own = self.flow.value(node), getattr(node, "id", "") in ("self", "cls")
-        plain = isinstance(found, (ListValue, DictValue, ParsedArguments, ScriptClass))
-        return own or plain or (isinstance(found, ScriptObject) and not found.of.family())
+        found, plain = self.flow.value(node), (ListValue, DictValue, ParsedArguments, ScriptClass)
+        own = getattr(node, "id", "") in ("self", "cls") or isinstance(found, plain)
+        return own or (isinstance(found, ScriptObject) and not found.of.family())
 
     def _changes(self, call: ast.Call) -> bool:
         """Whether a call changes a model, an optimizer, a rate or gradients, or makes an object that trains."""
         if self.passed(call) is not None or self.roles.leaves(call):
             return False
         otherwise = self._values.switches_otherwise(call) or self._values.seeds_otherwise(call, self.seed)
-        if otherwise or self._values.changes_data(call):
-            return True
-        if id(call) in self.roots and self.roots[id(call)] != role_names.CRITERION:
+        drafted = self.roots.get(id(call), role_names.CRITERION) != role_names.CRITERION
+        if otherwise or drafted or self._values.changes_data(call):
             return True
         if made_by(self.flow, call) and getattr(self.flow.value(call), "family", "") in TRAINING:
             return True
@@ -189,8 +191,9 @@ class Account:
         if isinstance(called, ScriptFunction) and called.owner is not None and self._is_part(called.owner):
             name = getattr(called.node, "name", "")  # a model's or a data set's method is not read line by line
             return id(called.node) in self.effects and name != "forward" and not name.startswith("__")
-        if isinstance(called, ScriptClass) and id(called.node) in self._driven:
-            return True  # a library calls its methods
+        driven = isinstance(called, ScriptClass) and id(called.node) in self._driven  # a library calls its methods
+        if driven or passed_over.trains_behind(self.flow, call.func, self.effects, self.trainers):
+            return True
         if (own := isinstance(called, (ScriptFunction, ScriptClass))) or passed_over.trains(call):
             return not own  # its statements are read by themselves
         given = frozenset().union(*(self.kinds(a) for a in [*call.args, *(k.value for k in call.keywords)]))
@@ -216,7 +219,7 @@ class Account:
             return bool(given & HEAVY)
         name = call.func.id if isinstance(call.func, ast.Name) and not self.flow.reads.get(id(call.func)) else ""
         if hasattr(builtins, name):
-            return name in ("setattr", "delattr", "exec", "eval")
+            return name in ("setattr", "delattr", "exec", "eval") and not is_known(self.flow.value(call))
         known = self.kinds(call.func) & {MODEL, LOSS} or passed_over.looked_through(name_of(self.flow, call))
         return bool(given & HEAVY) and not known
 
@@ -284,9 +287,8 @@ class Account:
         if CERTAINTIES[rank] == OPTION and not self.flow.doubtful(statement, set()):
             return False
         function = statement.function
-        if id(statement.node) in self.interpreter.unnamed or id(function) in self._overridden:
-            return False
-        if statement.owner is not None and statement.owner.name not in self.named:
+        unnamed = statement.owner is not None and statement.owner.name not in self.named
+        if unnamed or id(statement.node) in self.interpreter.unnamed or id(function) in self._overridden:
             return False
         own = f"{statement.source.shown}:{getattr(function, 'name', '')}"
         called = not isinstance(function, FUNCTIONS) or function.name in self.named or own in self.named
@@ -327,7 +329,7 @@ class Account:
             *(self._values.bound.get(d, NONE) for d in statement.defines),
         )
         touches = kinds or id(statement) in self.live or id(statement) in self.misplaced
-        if not touches and not trains_at(self.flow, statement, self.kinds):
+        if not touches and not self._runs_model(statement):
             return None
         verdict, why = self._verdict(statement, kinds)
         if verdict == LISTED:
@@ -388,9 +390,8 @@ class Account:
         if step or (said and (LOSS not in kinds or isinstance(statement.node, (ast.With, ast.AsyncWith)))):
             return (LISTED, where) if where else (DRAFTED, step or "a value of the draft comes from here")
         if not acts and not live:
-            runs = trains_at(self.flow, statement, self.kinds)
             unused = passed_over.said_of(self.flow, statement, passed_over.UNUSED)
-            return (LISTED, passed_over.RUNS) if runs else (SILENT, unused)
+            return (LISTED, passed_over.RUNS) if self._runs_model(statement) else (SILENT, unused)
         changes = self._writes(statement)
         if isinstance(statement.node, LOOPS) and id(statement) in self._steps and not self._plain_loop(statement):
             return LISTED, "a step runs in this loop"
@@ -401,7 +402,7 @@ class Account:
         if where and ((acts and self._leaves(statement)) or clears):
             return LISTED, where
         silent = self._whitelisted(statement) or (None if where else self._plain_value(statement, kinds))
-        return (SILENT, silent) if silent else (LISTED, where or passed_over.unpacks(statement))
+        return (SILENT, silent) if silent else (LISTED, where or passed_over.unpacks(statement) * (not kinds & HEAVY))
 
     def _takes_in(self, call: ast.Call, of: Statement) -> bool:
         """Whether something that the draft has is made in the arguments of another call: Moves(SGD(…), warmup)."""
@@ -413,9 +414,8 @@ class Account:
         return not (holds or runs or passed_over.looked_through(name_of(self.flow, call)) or self.roles.exact(call))
 
     def _by_kind(self, statement: Statement) -> str | None:
-        node = statement.node
-        defines = isinstance(node, (ast.Import, ast.ImportFrom, *FUNCTIONS, ast.ClassDef))
-        if defines and id(statement) not in self.misplaced:
+        node, defines = statement.node, (ast.Import, ast.ImportFrom, *FUNCTIONS, ast.ClassDef)
+        if isinstance(node, defines) and id(statement) not in self.misplaced:
             return "a definition, which does nothing until it is used"
         plain = isinstance(node, ast.Delete) and all(isinstance(one, ast.Name) for one in node.targets)
         plain |= isinstance(node, ast.AnnAssign) and node.value is None  # it only says of which type a name is

@@ -8,7 +8,6 @@ are another step, so each of these is reported with the reason.
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -17,7 +16,6 @@ from .. import library_names as families
 from ..read_script.abstract_values import (
     Constant,
     DictValue,
-    LibraryName,
     LibraryObject,
     ListValue,
     ParsedArguments,
@@ -29,24 +27,21 @@ from ..read_script.abstract_values import (
 from ..read_script.expressions import truth
 from ..read_script.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter
 from ..source_files import ScriptFile
-from .data_flow import ADDS, EACH, FUNCTIONS, IS, LOOPS, NAMED, Definition, Flow, Statement
+from .data_flow import ADDS, EACH, FUNCTIONS, IS, LOOPS, Definition, Flow, Statement
 from .passed_over import LEAVING_ATTRIBUTES, name_of
 from .recipe_entries import LONGEST_WORD, Comment, behind_names, place, shown, sources
 from .roles import EMA, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, STRONGEST, Roles
-from .trained_model import several_train
+from .trained_model import UPDATE, Event, events, several_train
 
 EARLY = "before there are gradients of this step"
 NO_UPDATE = "no step() of an optimizer was found that takes these gradients"
-CLEAR, RUN, BACKWARD, UNSCALE, CLIP, UPDATE = "clear", "run", "backward", "unscale", "clip", "update"
+CLEAR, RUN, BACKWARD, UNSCALE, CLIP = "clear", "run", "backward", "unscale", "clip"
 RESCALE, AVERAGE, MOVE, MAKE = "rescale", "average", "move", "make"
 TWICE = {RUN: "the model runs again", UPDATE: "a second update", BACKWARD: "a second backward pass"}
 KEEPING = (OPTIMIZER, SCHEDULE, SCALER, EMA)  # these keep state from step to step
 CLIPS = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad.clip_grad_norm_")
-BEHIND = (sys.maxsize, 0)  # the place of an update within its call: it runs a closure first
-DEPTH = 6  # of nested function calls
 Runs = Callable[[Statement], bool]
 Undecided = Callable[[Statement], Iterable[str]]
-Head = tuple[Statement, str, int]  # a statement around, in which of its parts, and the level of function calls
 
 
 def accumulate(interpreter: Interpreter) -> tuple[int, list[str], set[str]]:
@@ -105,51 +100,13 @@ def _every_batch(interpreter: Interpreter, test: ast.expr, source: ScriptFile) -
     return not any(inside["backward"]) and bool(inside["backward"]) and all(inside["zero_grad"])
 
 
-@dataclass(frozen=True)
-class Event:
-    """A call of the step as it runs: the calls of its functions and its own statement, their positions, the outermost
-    one first, and the statements around them."""
-
-    kind: str
-    calls: tuple[Statement, ...]
-    at: tuple[tuple[int, int], ...]
-    around: tuple[Head, ...]
-
-    @property
-    def statement(self) -> Statement:
-        """Its own statement."""
-        return self.calls[-1]
-
-    @property
-    def loop(self) -> Statement | None:
-        """The innermost loop."""
-        return next((head for head, *_ in reversed(self.around) if isinstance(head.node, LOOPS)), None)
-
-    def meets(self, other: Event) -> bool:
-        """Whether both may run in one round: not in two branches of one condition, nor in two calls of a function."""
-        mine = {id(head): part for head, part, _ in self.around}
-        loops = [level for head, _, level in self.around if isinstance(head.node, LOOPS)]
-        shared = [level for head, _, level in other.around if level in loops and id(head) in mine]
-        deepest = max(shared, default=0)
-        separate = any(mine.get(id(head), part) != part for head, part, _ in other.around)
-        return not separate and self.at[:deepest] == other.at[:deepest]
-
-    def conditions(self) -> set[tuple[int, str]]:
-        """The conditions inside of its loop."""
-        found: set[tuple[int, str]] = set()
-        for head, part, _ in self.around:
-            found = set() if isinstance(head.node, LOOPS) else found
-            found |= {(id(head), part)} if isinstance(head.node, ast.If) else set()
-        return found
-
-
 def misplaced(flow: Flow, roles: Roles, runs: Runs, undecided: Undecided) -> dict[int, str]:
     """Statement (its id) -> why a recipe's step has its call elsewhere, or not at all; empty where no step was found.
 
     runs: whether a statement runs with the defaults; undecided: gives the undecided conditions that it depends on.
     """
     found = [
-        event for s in flow.statements if runs(s) for kind in _kinds(flow, roles, s) for event in _events(flow, s, kind)
+        event for s in flow.statements if runs(s) for kind in _kinds(flow, roles, s) for event in events(flow, s, kind)
     ]
     of: dict[str, list[Event]] = {}
     outer = {(one.kind, one.at[:level]) for one in found for level in range(1, len(one.at))}  # the step() that has it
@@ -213,7 +170,7 @@ def _wrong(
     if roles.accumulate > 1 and not any(map(roles.divides, roles.flow.statements)):
         for event in (one for one in backward if not roles.divides_before(one.statement)):
             yield event, f"the losses of {roles.accumulate} micro-batches are added, and a recipe takes their mean"
-    for event in clears:
+    for event in clears if not several_train(roles.flow.interpreter) else ():  # those of another model are not taken
         later = [one for one in updates if one.at > event.at and one.meets(event)]
         made = [one for one in backward if one.at < event.at and one.meets(event)]
         if later and made and not any(made[-1].at < one.at < event.at and one.meets(event) for one in updates):
@@ -379,63 +336,6 @@ def _measures(flow: Flow, statement: Statement) -> bool:
     heads += statement.function.decorator_list if isinstance(statement.function, FUNCTIONS) else []
     calls = [head for head in heads if isinstance(head, ast.Call)]
     return any(name_of(flow, call).rpartition(".")[2] in ("no_grad", "inference_mode") for call in calls)
-
-
-def _events(flow: Flow, statement: Statement, kind: str, depth: int = 0) -> Iterator[Event]:
-    """A statement's call, once for every call of its function."""
-    callers = flow.calls.get(id(statement.function), []) if statement.function is not None else []
-    closes = any(getattr(call.func, "attr", "") == "step" and call.args for call in statement.calls)
-    own = ((statement.node.lineno, statement.node.col_offset), *[BEHIND] * (kind == UPDATE and closes and not depth))
-    if not callers or depth > DEPTH:
-        yield Event(kind, (statement,), own, _around(statement, 0))
-    for caller in dict.fromkeys(caller for caller, *_ in callers) if depth <= DEPTH else ():
-        for outer in _events(flow, caller, kind, depth + 1):
-            around = (*outer.around, *_around(statement, len(outer.at)))
-            yield Event(kind, (*outer.calls, statement), (*outer.at, *own), around)
-
-
-def _around(statement: Statement, level: int) -> tuple[Head, ...]:
-    return tuple((head, part_of(head, statement), level) for head in statement.around)
-
-
-def part_of(head: Statement, statement: Statement) -> str:
-    """The part of a compound statement that another one is in: body, orelse, …"""
-    line = statement.place[1]
-    for part in ("body", "orelse", "finalbody"):
-        inner = getattr(head.node, part, None)
-        if inner and inner[0].lineno <= line <= (inner[-1].end_lineno or line):
-            return part
-    return ""
-
-
-def trains_at(flow: Flow, statement: Statement, kinds: Callable[[ast.expr], frozenset[str]]) -> bool:
-    """Whether a statement calls the model where it may be in training mode: the last switch before is not `eval()`.
-
-    kinds: gives the kinds of an expression.
-    """
-    called = [call.func for call in statement.calls if MODEL in kinds(call.func)]
-    if not any(_is_object(flow, one) for one in called):
-        return False
-    switches = [
-        (event.at, call.func.attr)
-        for one in flow.statements
-        for call in one.calls
-        if isinstance(call.func, ast.Attribute) and call.func.attr in ("train", "eval") and len(call.args) < 2
-        for event in _events(flow, one, call.func.attr)
-    ]
-    before = [
-        max((one for one in switches if one[0] < event.at), default=None) for event in _events(flow, statement, RUN)
-    ]
-    return any(last is None or last[1] == "train" for last in before)
-
-
-def _is_object(flow: Flow, node: ast.expr) -> bool:
-    """Whether the callee is an object that the script keeps in a variable or an attribute, and not a function."""
-    if isinstance(flow.value(node), (LibraryName, ScriptFunction, ScriptClass)):
-        return False
-    if isinstance(node, ast.Attribute):
-        return isinstance(node.value, ast.Name) and any(d.way != NAMED for d in flow.attributes.get(node.attr, ()))
-    return isinstance(node, ast.Name) and bool(flow.reads.get(id(node)))
 
 
 def picks(roles: Roles, node: ast.expr, loops: set[int]) -> bool:

@@ -1,17 +1,43 @@
-"""Which of a script's models is trained: the one whose parameters the optimizer gets."""
+"""Which of a script's models is trained: the one whose parameters the optimizer gets; and where a model runs in which
+mode, as the calls of a script follow one another."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
+from typing import Any
 
 from ...mappings.aliases import restated
-from ..library_names import MODULE, is_class
-from ..read_script.abstract_values import LibraryObject, LibraryUse, ScriptObject, Value
-from ..read_script.interpreter import OPTION, UNCALLED, Interpreter
-from .data_flow import FUNCTIONS
+from ..library_names import MODULE, TABLES, is_class
+from ..read_script.abstract_values import (
+    LibraryName,
+    LibraryObject,
+    LibraryUse,
+    ScriptClass,
+    ScriptFunction,
+    ScriptObject,
+    Value,
+)
+from ..read_script.expressions import truth
+from ..read_script.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter
+from .data_flow import FUNCTIONS, LOOPS, NAMED, Flow, Statement
 from .recipe_entries import by_sureness, calls, distinct, of_made_classes, surely
+
+MODES = ("train", "eval")
+BACKWARDS = ("backward", "manual_backward")
+PARTS = re.compile(
+    r"(forward|encode|decode|generate|predict|get_\w*features?)(_\w+)?|features|backbone|(en|de)coder|"
+    r"classifier|fc|head|(layer|conv|block)s?\d*"
+)  # what runs a library's model, or a part of it
+UPDATE = "update"
+BEHIND = (sys.maxsize, 0)  # the place of an update within its call: it runs a closure first
+DEPTH = 6  # of nested function calls
+Head = tuple[Statement, str, int]  # a statement around, in which of its parts, and the level of function calls
 
 
 def makes_model(seen: LibraryUse) -> bool:
@@ -76,7 +102,8 @@ def _owner(interpreter: Interpreter, seen: LibraryUse) -> Value | None:
                 value = unwrapped(interpreter.values.get(id(candidate), (0, None))[1])
                 if isinstance(value, ScriptObject) and value.of.family() == MODULE:
                     return value
-                if isinstance(value, LibraryObject) and value.family == MODULE and value.seen is not None:
+                made = value.seen if isinstance(value, LibraryObject) and value.family == MODULE else None
+                if made is not None and not made.name.endswith(("ParameterList", "ParameterDict")):
                     return value
         called = {part.id: part for part in parts if isinstance(part, ast.Name) and part.id not in done}
         done |= called.keys()
@@ -147,3 +174,200 @@ def either(one: LibraryUse, other: LibraryUse) -> bool:
     """Whether two calls are in the two branches of an undecided condition."""
     mine, others = set((one.condition or "").split(" and ")), set((other.condition or "").split(" and "))
     return any(f"not ({text})" in b for a, b in ((mine, others), (others, mine)) for text in a)
+
+
+# where it runs, and in which mode
+
+
+@dataclass(frozen=True)
+class Event:
+    """A call of the step as it runs: the calls of its functions and its own statement, their positions, the outermost
+    one first, and the statements around them."""
+
+    kind: str
+    calls: tuple[Statement, ...]
+    at: tuple[tuple[int, int], ...]
+    around: tuple[Head, ...]
+
+    @property
+    def statement(self) -> Statement:
+        """Its own statement."""
+        return self.calls[-1]
+
+    @property
+    def loop(self) -> Statement | None:
+        """The innermost loop."""
+        return next((head for head, *_ in reversed(self.around) if isinstance(head.node, LOOPS)), None)
+
+    def meets(self, other: Event) -> bool:
+        """Whether both may run in one round: not in two branches of one condition, nor in two calls of a function."""
+        mine = {id(head): part for head, part, _ in self.around}
+        loops = [level for head, _, level in self.around if isinstance(head.node, LOOPS)]
+        shared = [level for head, _, level in other.around if level in loops and id(head) in mine]
+        deepest = max(shared, default=0)
+        separate = any(mine.get(id(head), part) != part for head, part, _ in other.around)
+        return not separate and self.at[:deepest] == other.at[:deepest]
+
+    def conditions(self) -> set[tuple[int, str]]:
+        """The conditions inside of its loop."""
+        found: set[tuple[int, str]] = set()
+        for head, part, _ in self.around:
+            found = set() if isinstance(head.node, LOOPS) else found
+            found |= {(id(head), part)} if isinstance(head.node, ast.If) else set()
+        return found
+
+
+def events(flow: Flow, statement: Statement, kind: str, depth: int = 0) -> Iterator[Event]:
+    """A statement's call, once for every call of its function."""
+    callers = flow.calls.get(id(statement.function), []) if statement.function is not None else []
+    closes = any(getattr(call.func, "attr", "") == "step" and call.args for call in statement.calls)
+    own = ((statement.node.lineno, statement.node.col_offset), *[BEHIND] * (kind == UPDATE and closes and not depth))
+    if not callers or depth > DEPTH:
+        yield Event(kind, (statement,), own, _around(statement, 0))
+    for caller in dict.fromkeys(caller for caller, *_ in callers) if depth <= DEPTH else ():
+        for outer in events(flow, caller, kind, depth + 1):
+            around = (*outer.around, *_around(statement, len(outer.at)))
+            yield Event(kind, (*outer.calls, statement), (*outer.at, *own), around)
+
+
+def _around(statement: Statement, level: int) -> tuple[Head, ...]:
+    return tuple((head, part_of(head, statement), level) for head in statement.around)
+
+
+def part_of(head: Statement, statement: Statement) -> str:
+    """The part of a compound statement that another one is in: body, orelse, …"""
+    line = statement.place[1]
+    for part in ("body", "orelse", "finalbody"):
+        inner = getattr(head.node, part, None)
+        if inner and inner[0].lineno <= line <= (inner[-1].end_lineno or line):
+            return part
+    return ""
+
+
+def trains_at(flow: Flow, statement: Statement, is_model: Callable[[ast.expr], Any]) -> bool:
+    """Whether a statement runs the model where it may be in training mode, before a backward pass: the last switch
+    before is not `eval()`.
+
+    is_model: whether an expression is one of models.
+    """
+    if getattr(statement.function, "name", "") == "forward":
+        return False  # it is what runs
+    called = [call.func for call in statement.calls if is_model(call.func)]
+    if not any(_is_object(flow, one) for one in called) and not any(_runs(flow, c, is_model) for c in statement.calls):
+        return False
+    for event in events(flow, statement, "run"):
+        last = max((one for one in _switches(flow) if one[0] < event.at), default=None)
+        followed = [one for one in _passes(flow) if one.at > event.at or any(_shared_loops(event, one))]
+        if (last is None or last[1] == "train") and (followed or not _passes(flow)):
+            return True
+    return False
+
+
+@lru_cache(maxsize=2)
+def _passes(flow: Flow) -> list[Event]:
+    """The backward passes of a script."""
+    found = (s for s in flow.statements if any(getattr(call.func, "attr", "") in BACKWARDS for call in s.calls))
+    return [event for one in found for event in events(flow, one, "backward")]
+
+
+@lru_cache(maxsize=2)
+def _switches(flow: Flow) -> list[tuple[tuple[tuple[int, int], ...], str]]:
+    """The places of all switches of a mode, each with its name."""
+    calls = [(one, call.func) for one in flow.statements for call in one.calls if len(call.args) < 2]
+    named = [(one, func.attr) for one, func in calls if isinstance(func, ast.Attribute) and func.attr in MODES]
+    return [(event.at, name) for one, name in named for event in events(flow, one, name)]
+
+
+def _runs(flow: Flow, call: ast.Call, is_model: Callable[[ast.expr], Any]) -> bool:
+    """Whether a function of a library runs the model that it is given, or that its method is of."""
+    called, bare = flow.value(call.func), getattr(call.func, "id", "") * (not flow.reads.get(id(call.func)))
+    if (called.name if isinstance(called, LibraryName) else bare) in TABLES["running_models"]:
+        return any(map(is_model, (*call.args, *(k.value for k in call.keywords))))
+    method = call.func if isinstance(call.func, ast.Attribute) else None
+    return method is not None and method.attr in ("forward", "__call__") and bool(is_model(method.value))
+
+
+def _is_object(flow: Flow, node: ast.expr) -> bool:
+    """Whether the callee is an object that the script keeps in a variable or an attribute, and not a function."""
+    if isinstance(flow.value(node), (LibraryName, ScriptFunction, ScriptClass)):
+        return False
+    found = flow.value(node.value) if isinstance(node, ast.Attribute) else None
+    if isinstance(found, LibraryObject) and found.family == MODULE and PARTS.fullmatch(getattr(node, "attr", "")):
+        return True  # a layer of a library's model
+    if isinstance(node, ast.Attribute):
+        return isinstance(node.value, ast.Name) and any(d.way != NAMED for d in flow.attributes.get(node.attr, ()))
+    return isinstance(node, ast.Name) and bool(flow.reads.get(id(node)))
+
+
+def in_evaluation(flow: Flow, model_of: Callable[[ast.expr], str | None]) -> set[int]:
+    """The switches (their calls' ids) of a trained model to evaluation mode that a backward pass follows, in this round
+    of a loop or in the next one, with no switch back in between that runs whenever one of the two does.
+
+    model_of: gives a name to the model that an expression is, as a whole; None for any other expression.
+    """
+    switches = [(s, c, *mode) for s in flow.statements for c in s.calls for mode in _modes(flow, c, model_of)]
+    passes = {id(event.statement): event.statement for event in _passes(flow)}.values()
+    backward = [one for s in passes for one in _with_conditions(flow, s)]
+    back = [(name, one) for s, call, name, trains in switches if trains for one in _with_conditions(flow, s, call)]
+    return {
+        id(call)
+        for s, call, name, trains in switches
+        if not trains
+        for one in _with_conditions(flow, s, call)
+        if any(_reaches(one, other, [each for of, each in back if of == name]) for other in backward)
+    }
+
+
+def _modes(flow: Flow, call: ast.Call, model_of: Callable[[ast.expr], str | None]) -> Iterator[tuple[str, bool]]:
+    """The model that a call switches, if it switches one as a whole, and whether to training mode."""
+    method, owner = getattr(call.func, "attr", ""), getattr(call.func, "value", call.func)
+    given = [*call.args, *(k.value for k in call.keywords)]
+    if method in MODES and flow.of_library(call) and given:
+        owner, given = given[0], given[1:]  # nn.Module.eval(net)
+    if method in MODES and (name := model_of(owner)) is not None:
+        changes = any(id(one) in flow.interpreter.varied for one in given)  # from call to call
+        known_ = all(truth(flow.value(one) or Value()) for one in given)
+        yield name, method == "train" and (changes or known_)
+
+
+Conditioned = tuple["Event", frozenset[str]]  # with the undecided conditions around it and the calls of its functions
+
+
+def _with_conditions(flow: Flow, statement: Statement, call: ast.Call | None = None) -> Iterator[Conditioned]:
+    within: set[str] = set()
+    for choice in (node for node in statement.nodes if isinstance(node, ast.IfExp) and call is not None):
+        test = statement.source.text(choice.test)
+        within |= {test} if any(part is call for part in ast.walk(choice.body)) else set()
+        within |= {f"not ({test})"} if any(part is call for part in ast.walk(choice.orelse)) else set()
+    for event in events(flow, statement, ""):
+        found = set(within)
+        surely = True
+        for one in event.calls:
+            rank, conditions = flow.interpreter.reached.get(id(one.node), (0, ()))
+            found |= set(conditions) if CERTAINTIES[rank] in (PERHAPS, OPTION) else set()
+            found |= {text for text, _ in flow.conditions(one, by_call=True)}
+            surely = surely and (CERTAINTIES[rank] != OPTION or flow.doubtful(one, set()))
+        if surely:
+            yield event, frozenset(found)
+
+
+def _reaches(switch: Conditioned, backward: Conditioned, back: list[Conditioned]) -> bool:
+    (mine, if_mine), (other, if_other) = switch, backward
+    sure = [event for event, conditions in back if conditions <= if_mine | if_other]
+    excluded = any(f"not ({text})" in b for a, b in ((if_mine, if_other), (if_other, if_mine)) for text in a)
+    if mine.at < other.at and mine.meets(other) and not excluded:
+        return not any(mine.at < one.at < other.at for one in sure)
+    for head, level in _shared_loops(mine, other):
+        within = [one for one in sure if one.at[:level] == mine.at[:level]]
+        within = [one for one in within if any(each is head for each, *_ in one.around)]
+        if not any(one.at > mine.at or one.at < other.at for one in within):
+            return True
+    return False
+
+
+def _shared_loops(mine: Event, other: Event) -> Iterator[tuple[Statement, int]]:
+    """The loops around both, each with the level of function calls."""
+    loops = {(id(head), level) for head, _, level in mine.around if isinstance(head.node, LOOPS)}
+    for head, _, level in other.around:
+        if (id(head), level) in loops and mine.at[:level] == other.at[:level]:
+            yield head, level

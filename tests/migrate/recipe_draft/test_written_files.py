@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from drafts import listed
 from msmigrate.migrate.analyze.script_analysis import analyze_script
 from msmigrate.migrate.recipe_draft.draft import Draft
 
@@ -131,3 +132,65 @@ def test_what_a_callback_writes_is_not_read_before_it_is_made(rest: str, reads: 
     text = rest.format(read=read, made=MADE)
     lines = Draft(analyze_script(write(f"{head}{text}trainer.train()\n")).interpreter).account.lines
     assert any("may write what" in line.why for line in lines if "open(self.path" in line.statement.text) == reads
+
+
+RESUMED = """
+import json, os
+start, seen = 0, 0
+if os.path.exists("state.json"):
+    start = json.load(open("state.json"))["epoch"]
+"""
+KEPT = """
+class Kept:
+    def __init__(self, path):
+        self.path = path
+        self.rows = json.load(open(path)) if os.path.exists(path) else []
+    def add(self, value):
+        self.rows.append(value)
+        json.dump(self.rows, open(self.path, "w"))
+"""
+SAVED = {
+    "at the end of each epoch": ("", '    json.dump({"epoch": epoch}, open("state.json", "w"))\n', False),
+    "by a function": (
+        "def save(n):\n    json.dump({'epoch': n}, open('state.json', 'w'))\n",
+        "    save(epoch)\n",
+        False,
+    ),
+    "by an object that reads when it is made": (f"{KEPT}kept = Kept('state.json')\n", "    kept.add(epoch)\n", False),
+    "all in one function": ("", "    json.dump({'epoch': epoch}, open('state.json', 'w'))\n", None),
+    "and read again in the loop": (
+        "",
+        '    seen = json.load(open("state.json"))["epoch"]\n    opt.param_groups[0]["lr"] = 0.1 / (1 + seen)\n'
+        '    json.dump({"epoch": epoch}, open("state.json", "w"))\n',
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after", "read"), SAVED.values(), ids=SAVED)
+def test_what_the_next_run_reads_makes_no_data_of_this_one(
+    before: str, after: str, read: bool | None, write: Write
+) -> None:
+    steps = (
+        "        opt.zero_grad()\n        loss = criterion(net(x), y)\n        loss.backward()\n        opt.step()\n"
+    )
+    made = """
+import torch, torch.nn as nn, torchvision
+from torch.utils.data import DataLoader
+from torchvision import datasets, transforms
+net = torchvision.models.resnet18(num_classes=7)
+loader = DataLoader(datasets.ImageFolder("birds", transforms.ToTensor()), batch_size=16, drop_last=True)
+criterion = nn.CrossEntropyLoss()
+opt = torch.optim.SGD(net.parameters(), lr=0.2)
+"""
+    begins = RESUMED
+    if read is None:
+        inner = RESUMED.partition("import json, os\n")[2]
+        begins = "import json, os\ndef resume():\n" + "".join(f"    {line}\n" for line in inner.splitlines())
+        begins += "    return start\ndef main():\n    start = resume()\n"
+    script = f"{begins}{before}{made}for epoch in range(start, 4):\n    for x, y in loader:\n{steps}{after}"
+    if read is None:
+        head, _, body = script.partition("    start = resume()\n")
+        script = f"{head}    start = resume()\n" + "".join(f"    {line}\n" for line in body.splitlines()) + "main()\n"
+    found = listed(write(script))
+    assert any("json.dump" in line for line in found) == bool(read)

@@ -1,0 +1,148 @@
+"""Steps that stand behind a callee which is no plain function: what a script computes for them is in the account."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from drafts import drafted, has, listed
+from msmigrate.migrate.analyze.script_analysis import analyze_script
+from msmigrate.reports.script_analysis import notes, recipe_text
+
+Write = Callable[..., Path]
+
+STEPPING = """
+import functools, os
+import torch, torch.nn as nn, torchvision
+from torch.utils.data import DataLoader
+from torchvision import datasets, transforms
+
+net = torchvision.models.resnet18(num_classes=7)
+loader = DataLoader(datasets.ImageFolder("birds", transforms.ToTensor()), batch_size=16, drop_last=True)
+criterion = nn.CrossEntropyLoss()
+opt = torch.optim.SGD(net.parameters(), lr=0.2)
+
+def step(x, y):
+    opt.zero_grad()
+    loss = criterion(net(x), y)
+    loss.backward()
+    opt.step()
+    return loss.item()
+
+class Stepper:
+    def __call__(self, x, y):
+        return step(x, y)
+
+class Meta(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net, self.opt = net, opt
+
+    def forward(self, x, y):
+        loss = criterion(self.net(x), y)
+        return self.update(loss)
+
+    def update(self, loss):
+        self.opt.zero_grad()
+        loss.backward()
+        self.opt.step()
+        return loss.item()
+
+{before}
+for epoch in range(4):
+    for x, y in loader:
+        x = x.flip(-1)
+        target = y % 5
+        {call}
+"""
+CALLS = {
+    "a model that steps": ("s = Meta()", "s(x, target)"),
+    "one by keywords": ("s = Meta()", "s(x=x, y=target)"),
+    "one in a list": ("s = [Meta()]", "s[0](x, target)"),
+    "one in a table": ("s = {'a': Meta()}", "s['a'](x, target)"),
+    "one in a ModuleList": ("s = nn.ModuleList([Meta()])", "s[0](x, target)"),
+    "one on a device or not": ("s = Meta()\ns = s.cuda() if torch.cuda.is_available() else s", "s(x, target)"),
+    "one in a wrapper": ("s = nn.DataParallel(Meta())", "s(x, target)"),
+    "one in a Sequential": ("s = nn.Sequential(Meta())", "s(x, target)"),
+    "one of two objects": ("s = Meta() if os.path.exists('x') else Stepper()", "s(x, target)"),
+    "one that is printed": ("s = Meta()", "print(s(x, target))"),
+    "one in a condition": ("s = Meta()", "if s(x, target) > 3: print('high')"),
+    "one that is kept": ("s, kept = Meta(), []", "kept.append(s(x, target))"),
+    "one as an attribute": ("class Holder: pass\nh = Holder()\nh.step = Meta()", "h.step(x, target)"),
+    "an object": ("s = Stepper()", "s(x, target)"),
+    "a partial": ("s = functools.partial(step)", "s(x, target)"),
+    "a partial of an object": ("s = functools.partial(Stepper())", "s(x, target)"),
+    "a compiled function": ("s = torch.compile(step)", "s(x, target)"),
+    "a lambda": ("s = lambda a, b: step(a, b)", "s(x, target)"),
+    "a partial that a function gets": (
+        "def run(f, a, b):\n    f(a, b)\ns = functools.partial(step)",
+        "run(s, x, target)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "call"), CALLS.values(), ids=CALLS)
+def test_what_a_called_object_is_given_is_accounted_for(before: str, call: str, write: Write) -> None:
+    found = listed(write(STEPPING.replace("{before}", before).replace("{call}", call)))
+    assert has(found, "x = x.flip(-1)", "target = y % 5")
+
+
+def test_what_a_model_without_steps_is_given_for_a_print_is_not(write: Write) -> None:
+    measures = "net.eval()\n        with torch.no_grad():\n            print(net(x).max(), target)\n        net.train()"
+    script = STEPPING.replace("{before}", "").replace("{call}", f"step(x, y)\n        {measures}")
+    found = listed(write(script))
+    assert has(found, "x = x.flip(-1)") and not has(found, "target = y % 5")
+
+
+@pytest.mark.parametrize(
+    ("loop", "epochs"),
+    [
+        ("xs, ys = zip(*list(loader))\n    {0}(torch.cat(xs), torch.cat(ys))", "???"),
+        ("x, y = next(iter(loader))\n    {0}(x, y)", "???"),
+        ("for x, y in loader:\n        {0}(x, y)", 4),
+    ],
+)
+@pytest.mark.parametrize("callee", ["Meta()", "Stepper()"])
+def test_a_round_with_one_step_is_no_epoch(loop: str, epochs: object, callee: str, write: Write) -> None:
+    head = STEPPING.partition("{before}")[0]
+    script = write(f"{head}s = {callee}\nfor epoch in range(4):\n    {loop.format('s')}\n")
+    assert drafted(script)["train"]["epochs"] == epochs
+
+
+def test_the_model_is_not_the_list_that_holds_its_parameters(write: Write) -> None:
+    own = """
+import torch, torch.nn as nn
+class Learner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.kept = nn.ParameterList([nn.Parameter(torch.zeros(3))])
+    def parameters(self):
+        return self.kept
+learner = Learner()
+opt = torch.optim.Adam(learner.parameters(), lr=0.1)
+"""
+    text = recipe_text(analyze_script(write(own)))
+    assert "Learner()" in text and "line 6: nn.ParameterList" not in text
+
+
+PACKAGE = {
+    "a class": ("from trainer import Trainer", "core.py", "class Trainer:\n    pass\n", "trainer/core.py defines it"),
+    "a function": ("from trainer import fit", "loop.py", "def fit():\n    pass\n", "trainer/loop.py defines it"),
+    "a value": ("from trainer import RATE", "values.py", "RATE = 0.1\n", "trainer/values.py defines it"),
+    "nothing": ("from trainer import Trainer", "core.py", "class Other:\n    pass\n", ""),
+}
+
+
+@pytest.mark.parametrize(("line", "file", "text", "says"), PACKAGE.values(), ids=PACKAGE)
+def test_a_note_says_where_a_package_has_what_it_does_not_hand_on(
+    line: str, file: str, text: str, says: str, write: Write
+) -> None:
+    script = write(f"import torch\n{line}\n")
+    folder = script.with_name("trainer")
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / file).write_text(text)
+    found = next(one for one in notes(analyze_script(script)) if "imported but not read" in one)
+    assert (says or "no such name") in found and ("defines it" in found) == bool(says)
+    assert "upper and lower case" not in found

@@ -191,8 +191,8 @@ def _pitfall(fault: str, uses: list[Use], whole: bool) -> list[str]:
 def _hint(analysis: ScriptAnalysis, module: str, file: str) -> str:
     if other := analysis.in_other_case(module, file):
         return f", but there is {other}: names of files count upper and lower case here"
-    beside = analysis.defined_beside(module)
-    return f", but {beside} defines it: its package does not hand it on" if beside else ""
+    place = analysis.defining_file(module)
+    return f", but {place} defines it: its package does not hand it on" if place else ""
 
 
 def notes(analysis: ScriptAnalysis) -> list[str]:

@@ -193,7 +193,7 @@ class ScriptAnalysis:
                     return found
         return None
 
-    def defined_beside(self, name: str) -> str | None:
+    def defining_file(self, name: str) -> str | None:
         """The file of a package that defines what is imported from the package, whose __init__.py does not."""
         package, _, own = name.rpartition(".")
         module = self.interpreter.files.get(package)

@@ -49,7 +49,7 @@ from .command_line import (
     parents_of,
     parsed_settings,
 )
-from .expressions import CHANGED_DEFAULTS, attribute, builtin, joined, of_math, of_text, unsettled
+from .expressions import CHANGED_DEFAULTS, attribute, builtin, forget_defaults, joined, of_math, of_text
 from .interpreter import (
     DEFAULT,
     FORGETS,
@@ -547,7 +547,7 @@ def set_attribute(interpreter: Interpreter, holder: Value, name: str | None, val
     if isinstance(holder, (ScriptModule, ScriptClass)):
         found = holder.scope.names
     if isinstance(holder, ScriptFunction) and name in (*CHANGED_DEFAULTS, "__code__", None):
-        unsettled(interpreter, holder, name)
+        forget_defaults(interpreter, holder, name)
     if found is None or interpreter.certainty == OPTION:
         return
     if name in (None, "__dict__", "__class__"):

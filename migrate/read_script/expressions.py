@@ -89,7 +89,7 @@ def make_defaults(interpreter: Interpreter, function: ScriptFunction, scope: Sco
         function.defaults[parameter.arg] = Value() if anew else found
 
 
-def unsettled(interpreter: Interpreter, function: ScriptFunction, name: str | None) -> None:
+def forget_defaults(interpreter: Interpreter, function: ScriptFunction, name: str | None) -> None:
     """Take the defaults of a function as unknown, or all that it does, where its `__code__` is another one's."""
     kept = interpreter.functions.get(id(function.node), function).defaults
     if interpreter.certainty != OPTION:
@@ -114,7 +114,7 @@ def attribute(interpreter: Interpreter, value: Value, name: str) -> Value:
     if isinstance(value, LibraryName):
         return of_library(f"{value.name}.{name}")
     if isinstance(value, ScriptFunction) and name in CHANGED_DEFAULTS:
-        unsettled(interpreter, value, name)  # its elements may be written
+        forget_defaults(interpreter, value, name)  # its elements may be written
     if isinstance(value, ScriptModule):
         return value.scope.names.get(name) or interpreter.file(f"{_dotted(value)}.{name}") or Value()
     if isinstance(value, ParsedArguments):

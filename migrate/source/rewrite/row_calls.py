@@ -29,7 +29,7 @@ from ..observe.observations import (
     kinds_of,
     of_constant,
 )
-from .complex_tensors import are_tensors, call_with_complex, write_template
+from .complex_tensors import are_tensors, as_buffers, call_with_complex, write_template
 from .context import (
     UNSEEN,
     Asked,
@@ -488,7 +488,7 @@ def call_of_row(node: ast.Call, callees: Sequence[str], context: Context) -> ast
     only_as_seen(arguments, node, context)
     if callees[0] in context.program.translated:  # a class with the constructor of its torch base
         call.func = context.visit(node.func)
-    return with_initial_values(row, call, context.name)
+    return as_buffers(row, call, with_initial_values(row, call, context.name), context.name)
 
 
 def only_as_seen(given: Given, node: ast.Call, context: Context) -> None:
@@ -548,7 +548,7 @@ def base(node: ast.Call, context: Context) -> ast.Call:
     call.func = context.generic_visit(node.func)
     _keep(row, arguments, context)
     itself = ast.Name("self", ast.Load())
-    begun = with_initial_values(row, itself, context.name)
+    begun = as_buffers(row, call, with_initial_values(row, itself, context.name), context.name)
     if begun is not itself:
         context.after.append(ast.Expr(begun))
     return call

@@ -52,7 +52,7 @@ def _with(files: tuple[Path, ...]) -> Names:
 
     return {
         name: {state.torch: _crossing(state) for state in row.state if state.torch is not None}
-        for kind in ("layer", "module")
+        for kind in ("layer", "module", "loss")
         for row in table.rows(kind)
         for name in (row.torch, *row.aliases)
     }
@@ -108,9 +108,9 @@ def source() -> str:
     from . import table
 
     lines = []
-    for row in (*table.built_in("layer"), *table.built_in("module")):
+    for row in (*table.built_in("layer"), *table.built_in("module"), *table.built_in("loss")):
         # a checkpoint's tensors cannot belong to a layer that has no counterpart and names no tensors
-        for name in (row.torch, *row.aliases) if row.mindspore or row.state else ():
+        for name in (row.torch, *row.aliases) if row.state or (row.mindspore and row.kind != "loss") else ():
             states = {state.torch: _fields(state) for state in row.state if state.torch is not None}
             lines.append(f"{json.dumps(name)}: {json.dumps(states)}")
     return "{\n" + ",\n".join(lines) + "\n}\n"

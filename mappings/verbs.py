@@ -327,6 +327,11 @@ def _float_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:
     return [_called("float", node)] if _of(types, ValueType.INT, ValueType.FLOAT) else None
 
 
+def _tensor_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:
+    """A tensor, which has been written as MindSpore's already, or None."""
+    return [node] if _of(types, ValueType.OTHER) else None
+
+
 def _whole_factor_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:
     """A factor that takes every size to a whole number, as a float; or one for each axis."""
     if _of(types, ValueType.INT_TUPLE, ValueType.INT_LIST):
@@ -386,7 +391,7 @@ _BUILT_IN: dict[str, Verb] = {
     "single": Verb("one number, not a tuple of one", _single, lambda value: (value,), _single_expression),
     "channels": Verb("a number for each channel", _channels, _same),
     "dims": Verb("numbers one by one or in a tuple", _dims, _same, _dims_expression),
-    "tensor": Verb("a list becomes a float32 tensor", _tensor, _from_tensor),
+    "tensor": Verb("a list becomes a float32 tensor", _tensor, _from_tensor, _tensor_expression),
     "negate": Verb("-value", lambda value, args: -value, lambda value: -value, _negative_expression),
     "both_signs": Verb("-value and value", lambda value, args: (-value, value), lambda values: values[1]),
     "half_width": Verb("bounds of U(-scale, scale)", _half_width, _same),

@@ -216,6 +216,18 @@ def buffer(value: Any, name: str | None = None) -> Parameter:
     return parameter
 
 
+def with_buffers(cell: nn.Cell, **tensors: Any) -> nn.Cell:
+    """Give a new loss tensors, such as the weights of its classes, as buffers by these names; None stays None.
+
+    A Parameter, as another buffer of the net is, stays the same one, as in torch.
+    """
+    for name, value in tensors.items():
+        if hasattr(cell, name):
+            delattr(cell, name)
+        setattr(cell, name, value if value is None or isinstance(value, Parameter) else buffer(value, name))
+    return cell
+
+
 def named_parameters(cell: nn.Cell, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Parameter]]:
     """Names and parameters, as torch's named_parameters: by torch's names, and without what is a buffer there.
 

@@ -15,7 +15,7 @@ from typing import Any
 from mindspore import Parameter, ParameterTuple, Tensor, jit, ops
 from mindspore import dtype as mstype
 
-from .optimizer import Optimizer, log_of, norm, trust_ratio
+from .optimizer import CyclingMomentum, Optimizer, log_of, norm, trust_ratio
 
 SERIES = tuple(1.0 / k for k in range(10, 1, -1))  # of (e^y - 1) / y by Horner; 4e-10 at y = -0.5
 
@@ -32,7 +32,7 @@ def correction(step: Any, log_beta: float) -> Any:
     return ops.where(exponent > -0.5, -exponent * near, 1.0 - ops.exp(exponent))
 
 
-class Moments(Optimizer):
+class Moments(CyclingMomentum, Optimizer):
     """An optimizer with running means of the gradients and of their squares, whose decay rates are its option `betas`.
 
     weighings: (b1, 1 - b1, b2, 1 - b2) of every group. log_betas: the logarithms of both.
@@ -45,6 +45,17 @@ class Moments(Optimizer):
         pairs = self.per_group("betas")
         self.weighings = [(first, 1 - first, second, 1 - second) for first, second in pairs]
         self.log_betas = [(log_of(first), log_of(second)) for first, second in pairs]
+
+    def of_mean(self, group_id: int) -> Any:
+        """beta1, 1 - beta1 and the logarithm of beta1, of a group: constants, or what a schedule has written."""
+        if self.cycles:
+            now = self.momenta[group_id]
+            return now[0], now[1], now[2]
+        return self.weighings[group_id][0], self.weighings[group_id][1], self.log_betas[group_id][0]
+
+    def _momentum_forms(self, group: dict[str, Any]) -> Any:
+        first = group["betas"][0]
+        return [first, 1 - first, log_of(first)]
 
 
 def moved(weighings: Any, grad: Any, mean: Any, square: Any) -> tuple[Any, Any]:
@@ -108,12 +119,13 @@ class AdamW(Moments):
         weights, grads = self.given(group_id, gradients)
         start, end = self.span(group_id)
         group = self.param_groups[group_id]
-        first, second = self.log_betas[group_id]
+        beta, left, log_beta = self.of_mean(group_id)
         rate = self.lrs[group_id]
         shrink = 1.0 - rate * group["weight_decay"] * float(group["decoupled_weight_decay"])
-        size = rate / correction(self.state_step, first)
-        root = ops.sqrt(correction(self.state_step, second))
-        rule = ops.partial(_adam, self.weighings[group_id], shrink, group["eps"], root, size, group["amsgrad"])
+        size = rate / correction(self.state_step, log_beta)
+        root = ops.sqrt(correction(self.state_step, self.log_betas[group_id][1]))
+        weighings = (beta, left, self.weighings[group_id][2], self.weighings[group_id][3])
+        rule = ops.partial(_adam, weighings, shrink, group["eps"], root, size, group["amsgrad"])
         state = (self.exp_avg[start:end], self.exp_avg_sq[start:end], self.max_exp_avg_sq[start:end])
         self.hyper_map(rule, weights, grads, *state)
         return True
@@ -190,13 +202,15 @@ class NAdam(Moments):
         weights, grads = self.given(group_id, gradients)
         start, end = self.span(group_id)
         group = self.param_groups[group_id]
-        rate, beta = self.lrs[group_id], group["betas"][0]
+        rate = self.lrs[group_id]
+        beta, left, _ = self.of_mean(group_id)
         shrink = 1.0 - rate * group["weight_decay"] * float(group["decoupled_weight_decay"])
         root = ops.sqrt(correction(self.state_step, self.log_betas[group_id][1]))
         step = ops.cast(self.state_step, mstype.float32)
         share = beta * (1.0 - 0.5 * ops.exp(step * self.fading[group_id]))
         following = beta * (1.0 - 0.5 * ops.exp((step + 1.0) * self.fading[group_id]))
-        rule = ops.partial(_nadam, self.weighings[group_id], shrink, group["eps"], root, share, following, rate)
+        weighings = (beta, left, self.weighings[group_id][2], self.weighings[group_id][3])
+        rule = ops.partial(_nadam, weighings, shrink, group["eps"], root, share, following, rate)
         state = (self.exp_avg[start:end], self.exp_avg_sq[start:end], self.mu_product[start:end])
         self.hyper_map(rule, weights, grads, *state)
         return True
@@ -254,7 +268,8 @@ class RAdam(Moments):
         weights, grads = self.given(group_id, gradients)
         start, end = self.span(group_id)
         group = self.param_groups[group_id]
-        first, second = self.log_betas[group_id]
+        beta, beta_left, log_beta = self.of_mean(group_id)
+        second = self.log_betas[group_id][1]
         longest = self.longest[group_id]
         step = ops.cast(self.state_step, mstype.float32)
         left = correction(self.state_step, second)
@@ -270,9 +285,10 @@ class RAdam(Moments):
         factor = ops.sqrt(ops.abs((safe - 4.0) * (safe - 2.0) * longest / (over * safe)))
         rate = self.lrs[group_id]
         shrink = 1.0 - rate * group["weight_decay"] * float(group["decoupled_weight_decay"])
-        size = rate / correction(self.state_step, first)
+        size = rate / correction(self.state_step, log_beta)
         root = ops.sqrt(left)
-        rule = ops.partial(_radam, self.weighings[group_id], shrink, group["eps"], root, rectified, factor, size)
+        weighings = (beta, beta_left, self.weighings[group_id][2], self.weighings[group_id][3])
+        rule = ops.partial(_radam, weighings, shrink, group["eps"], root, rectified, factor, size)
         self.hyper_map(rule, weights, grads, self.exp_avg[start:end], self.exp_avg_sq[start:end])
         return True
 
@@ -331,6 +347,10 @@ class Lamb(Moments):
             )
         ]
 
+    def _momentum_forms(self, group: dict[str, Any]) -> Any:
+        first = group["betas"][0]
+        return [first, 1 - first if group["grad_averaging"] else 1.0, log_of(first)]
+
     @jit
     def clipping(self, gradients: Any) -> Any:
         """What every gradient is divided by: 1, or the norm of all as a multiple of the largest allowed."""
@@ -346,14 +366,15 @@ class Lamb(Moments):
         """Step one group."""
         start, end = self.span(group_id)
         group = self.param_groups[group_id]
-        first, second = self.log_betas[group_id]
+        beta, left, log_beta = self.of_mean(group_id)
         mean_left, root = ops.ones_like(clip), ops.ones_like(clip)
         if group["bias_correction"]:
-            mean_left = correction(self.state_step, first)
-            root = ops.sqrt(correction(self.state_step, second))
+            mean_left = correction(self.state_step, log_beta)
+            root = ops.sqrt(correction(self.state_step, self.log_betas[group_id][1]))
         decay = group["weight_decay"]
         adapt = decay != 0 or group["always_adapt"]
-        weighings, eps, rate = self.weighings[group_id], group["eps"], self.lrs[group_id]
+        weighings = (beta, left, self.weighings[group_id][2], self.weighings[group_id][3])
+        eps, rate = group["eps"], self.lrs[group_id]
         rule = ops.partial(_lamb, clip, weighings, mean_left, root, eps, decay, adapt, group["trust_clip"], rate)
         weights, grads = self.parameters[start:end], gradients[start:end]
         self.hyper_map(rule, weights, grads, self.exp_avg[start:end], self.exp_avg_sq[start:end])

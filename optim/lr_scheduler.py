@@ -7,7 +7,8 @@ result is written to the optimizer, as float32.
 
 Call `step()` once after each optimizer step or epoch, outside `jit`: it writes the optimizer's learning-rate
 parameters, which a compiled step reads, where they change. The rates in force are `rates`, one per parameter group. To
-resume a run, make the schedule anew and `fast_forward()` to the epoch it was in.
+resume a run, make the schedule anew and `fast_forward()` to the epoch it was in. OneCycleLR and CyclicLR also move the
+momentum, or beta1, of msmigrate's optimizers.
 
 MindSpore 2.10 has no OneCycleLR, and its own of the other names compute in float32.
 """
@@ -82,6 +83,12 @@ class Schedule:
             if rate != self._written[i]:
                 parameter.copy_(Tensor(rate, mstype.float32))
                 self._written[i] = rate
+        if getattr(self.optimizer, "cycles", False):
+            self.optimizer.write_momenta()
+
+    def group_options(self, group: int) -> dict[str, Any]:
+        """What torch's schedule of this name keeps in a parameter group, the rate in force included."""
+        return {"initial_lr": self.base_rates[group], "lr": self.rates[group]}
 
     def get_last_lr(self) -> list[float]:
         """The rates in force, one per parameter group."""
@@ -237,13 +244,55 @@ def _each(value: Any, groups: int, name: str) -> list[Any]:
     return list(value)
 
 
-def _refuse_momentum(cycle_momentum: bool) -> None:
-    if cycle_momentum:
-        raise ValueError("MindSpore compiles the momentum in as a constant: give cycle_momentum=False")
+class MomentumCycle:
+    """The momenta between which a schedule moves, one pair for every group; without, it leaves the momentum alone.
+
+    Raises ValueError for an optimizer whose momentum is a constant, and BadRecipe for a momentum that is not between 0
+    and 1.
+    """
+
+    def __init__(self, optimizer: Any, wanted: bool, lowest: float | list[float], highest: float | list[float]) -> None:
+        self.optimizer, self.wanted = optimizer, wanted
+        groups = len(optimizer.param_groups)
+        self.lowest, self.highest = _each(lowest, groups, "base_momentum"), _each(highest, groups, "max_momentum")
+        if not wanted:
+            return
+        if not hasattr(optimizer, "let_momentum_cycle"):
+            raise ValueError(
+                f"{type(optimizer).__name__} has no momentum, or a constant one in MindSpore: give cycle_momentum=False"
+            )
+        optimizer.let_momentum_cycle()
+
+    def set(self, group: int, value: float) -> None:
+        """Give a group this momentum."""
+        if not 0.0 < value < 1.0:
+            raise BadRecipe(f"the schedule cycles the momentum to {value:g}, which is not between 0 and 1")
+        self.optimizer.set_momentum(group, value)
+
+    def options(self, group: int) -> dict[str, Any]:
+        """What torch keeps of it in a parameter group, the momentum in force included."""
+        if not self.wanted:
+            return {}
+        now = self.optimizer.param_groups[group]
+        held = {key: now[key] for key in ("betas", "momentum") if key in now}
+        return {**held, "base_momentum": self.lowest[group], "max_momentum": self.highest[group]}
 
 
 class EpochSchedule(Schedule):
-    """A schedule that computes the rate of any epoch without those before."""
+    """A schedule that computes the rate of any epoch without those before.
+
+    momentum: the momenta that it cycles.
+    """
+
+    momentum: MomentumCycle | None = None
+
+    def momentum_at(self, group: int) -> float:
+        """The momentum of a parameter group at `self.epoch`, of a schedule that cycles it."""
+        raise NotImplementedError
+
+    def group_options(self, group: int) -> dict[str, Any]:
+        """See Schedule."""
+        return {**super().group_options(group), **(self.momentum.options(group) if self.momentum else {})}
 
     def at(self, group: int) -> float:
         """The rate of a parameter group at `self.epoch`."""
@@ -253,6 +302,9 @@ class EpochSchedule(Schedule):
         """See Schedule."""
         self.epoch += 1
         self.rates[:] = [self.at(group) for group in range(len(self.rates))]
+        if self.momentum is not None and self.momentum.wanted:
+            for group in range(len(self.rates)):
+                self.momentum.set(group, self.momentum_at(group))
 
     def restart(self) -> None:
         """See Schedule."""
@@ -312,8 +364,8 @@ class CosineAnnealingWarmRestarts(EpochSchedule):
 class OneCycleLR(EpochSchedule):
     """Up from `max_lr / div_factor` to `max_lr` and down again over `total_steps` (or epochs · steps_per_epoch).
 
-    The momentum stays as it is: torch's `cycle_momentum=False`. Raises ValueError when no length is given, and
-    BadRecipe when it is moved beyond that length, where torch raises too.
+    The momentum moves the other way, between `max_momentum` and `base_momentum`, unless `cycle_momentum` is False.
+    Raises ValueError when no length is given, and BadRecipe when it is moved beyond it, where torch raises too.
     """
 
     def __init__(
@@ -325,12 +377,13 @@ class OneCycleLR(EpochSchedule):
         steps_per_epoch: int | None = None,
         pct_start: float = 0.3,
         anneal_strategy: str = "cos",
-        cycle_momentum: bool = False,
+        cycle_momentum: bool = True,
+        base_momentum: float | list[float] = 0.85,
+        max_momentum: float | list[float] = 0.95,
         div_factor: float = 25.0,
         final_div_factor: float = 1e4,
         three_phase: bool = False,
     ) -> None:
-        _refuse_momentum(cycle_momentum)
         if total_steps is None:
             if epochs is None or steps_per_epoch is None:
                 raise ValueError("OneCycleLR needs total_steps, or epochs and steps_per_epoch")
@@ -347,6 +400,7 @@ class OneCycleLR(EpochSchedule):
             self.phases[1:] = [(float(2 * pct_start * total_steps) - 2, 1, 0), (total_steps - 1, 0, 2)]
         for group, highest in zip(optimizer.param_groups, self.highest, strict=True):
             group["initial_lr"] = highest / div_factor
+        self.momentum = MomentumCycle(optimizer, cycle_momentum, base_momentum, max_momentum)
         super().__init__(optimizer)
 
     def at(self, group: int) -> float:
@@ -354,7 +408,21 @@ class OneCycleLR(EpochSchedule):
         if self.epoch > self.total_steps:
             raise BadRecipe(f"OneCycleLR is made for {self.total_steps} steps, and is moved on to step {self.epoch}")
         initial = self.base_rates[group]
-        levels = (initial, self.highest[group], initial / self.final_div_factor)
+        return self._between((initial, self.highest[group], initial / self.final_div_factor))
+
+    def momentum_at(self, group: int) -> float:
+        """See EpochSchedule; low where the rate is high."""
+        assert self.momentum is not None
+        low, high = self.momentum.lowest[group], self.momentum.highest[group]
+        return self._between((high, low, high))
+
+    def group_options(self, group: int) -> dict[str, Any]:
+        """See Schedule."""
+        lowest = self.base_rates[group] / self.final_div_factor
+        return {**super().group_options(group), "max_lr": self.highest[group], "min_lr": lowest}
+
+    def _between(self, levels: tuple[float, float, float]) -> float:
+        """Where `self.epoch` is between the levels of its phase: the initial one, that of the peak and the last."""
         now = next((i for i, (last, _, _) in enumerate(self.phases) if self.epoch <= last), len(self.phases) - 1)
         last, start, end = self.phases[now]
         begin = self.phases[now - 1][0] if now else 0.0
@@ -365,7 +433,7 @@ class OneCycleLR(EpochSchedule):
 
 
 class CyclicLR(EpochSchedule):
-    """Up and down between `base_lr` and `max_lr`; the momentum stays as it is: torch's `cycle_momentum=False`.
+    """Up and down between `base_lr` and `max_lr`; the momentum goes the other way, unless `cycle_momentum` is False.
 
     scale_fn: of the cycle's number (scale_mode 'cycle') or of the epoch ('iterations'), instead of `mode`.
     """
@@ -381,9 +449,10 @@ class CyclicLR(EpochSchedule):
         gamma: float = 1.0,
         scale_fn: Callable[[float], float] | None = None,
         scale_mode: str = "cycle",
-        cycle_momentum: bool = False,
+        cycle_momentum: bool = True,
+        base_momentum: float | list[float] = 0.8,
+        max_momentum: float | list[float] = 0.9,
     ) -> None:
-        _refuse_momentum(cycle_momentum)
         groups = len(optimizer.param_groups)
         self.lowest, self.highest = _each(base_lr, groups, "base_lr"), _each(max_lr, groups, "max_lr")
         rules: dict[str, Callable[[float], float]] = {
@@ -400,15 +469,25 @@ class CyclicLR(EpochSchedule):
         self.rise = up / self.length
         for group, lowest in zip(optimizer.param_groups, self.lowest, strict=True):
             group["initial_lr"] = lowest
+        self.momentum = MomentumCycle(optimizer, cycle_momentum, base_momentum, max_momentum)
         super().__init__(optimizer)
 
     def at(self, group: int) -> float:
         """See EpochSchedule."""
+        return float(self.lowest[group] + self._height(self.highest[group] - self.lowest[group]))
+
+    def momentum_at(self, group: int) -> float:
+        """See EpochSchedule; low where the rate is high."""
+        assert self.momentum is not None
+        low, high = self.momentum.lowest[group], self.momentum.highest[group]
+        return float(high - self._height(high - low))
+
+    def _height(self, whole: float) -> float:
+        """How much of the whole way up `self.epoch` has gone."""
         cycle = floor(1 + self.epoch / self.length)
         place = 1.0 + self.epoch / self.length - cycle
         share = place / self.rise if place <= self.rise else (place - 1) / (self.rise - 1)
-        height = (self.highest[group] - self.lowest[group]) * share
-        return float(self.lowest[group] + height * self.scale(self.epoch if self.by_epoch else cycle))
+        return whole * share * self.scale(self.epoch if self.by_epoch else cycle)
 
 
 class ChainedScheduler(Schedule):

@@ -1,4 +1,4 @@
-"""The base class, torch's SGD and RMSprop, and timm's Lars.
+"""The base class, torch's SGD and RMSprop, timm's Lars, and a momentum that a schedule moves.
 
 MindSpore 2.10's experimental optimizers walk the gradients in a comprehension, which compiles for 12 to 20 s over the
 161 parameters of a ResNet50, in PyNative too; these map over them, which takes 1 to 2 s. Arguments, parameter groups
@@ -31,6 +31,55 @@ def _check(options: dict[str, Any]) -> None:
             raise ValueError(f"invalid {name}: {options[name]}")
     if not all(0.0 <= beta < 1.0 for beta in options.get("betas", ())):
         raise ValueError(f"invalid betas: {options['betas']}")
+
+
+class CyclingMomentum:
+    """A momentum, or a beta1, that a schedule can move, as OneCycleLR and CyclicLR do.
+
+    The options of a group are constants of what is compiled. After `let_momentum_cycle` steps read `momenta`, one
+    parameter a group, instead; the option keeps the number, as in torch.
+    """
+
+    cycles = False
+    momenta: list[Any]
+    param_groups: list[dict[str, Any]]
+
+    def let_momentum_cycle(self) -> None:
+        """Have steps read the momentum from parameters; before the first step, for it compiles."""
+        if not self.cycles:
+            self.momenta = [
+                Parameter(Tensor(self._momentum_forms(group), mstype.float32), f"momentum_group_{i}", False)
+                for i, group in enumerate(self.param_groups)
+            ]
+            self._momenta_written: list[Any] = [None] * len(self.momenta)
+            self.cycles = True
+
+    def set_momentum(self, group_id: int, value: float) -> None:
+        """Give a group another momentum; steps see it after `write_momenta`."""
+        group = self.param_groups[group_id]
+        if "betas" in group:
+            group["betas"] = (value, *group["betas"][1:])
+        else:
+            group["momentum"] = value
+
+    def write_momenta(self) -> None:
+        """Write the momenta of the groups to the parameters, where they change; for `copy_` see Schedule.write."""
+        for i, group in enumerate(self.param_groups):
+            forms = self._momentum_forms(group)
+            if forms != self._momenta_written[i]:
+                self.momenta[i].copy_(Tensor(forms, mstype.float32))
+                self._momenta_written[i] = forms
+
+    def momentum(self, group_id: int) -> float:
+        """The momentum, or beta1, that the next step of a group uses."""
+        if self.cycles:
+            return float(self.momenta[group_id].asnumpy().reshape(-1)[0])
+        group = self.param_groups[group_id]
+        return float(group["betas"][0] if "betas" in group else group["momentum"])
+
+    def _momentum_forms(self, group: dict[str, Any]) -> Any:
+        """What a step needs of a momentum: one number, or several of which it is the first."""
+        return float(group["momentum"])
 
 
 class Optimizer(optim.Optimizer):
@@ -90,8 +139,17 @@ def _sgd_update_one(kernel: Any, momentum: Any, rate: Any, grad: Any, weight: An
     return True
 
 
-class SGD(optim.SGD):
+class SGD(CyclingMomentum, optim.SGD):
     """torch.optim.SGD. State: accum (the momentum buffer), stat (1 before the first step, then 0)."""
+
+    def construct(self, gradients: Any) -> bool:
+        """Take one step; `gradients` is a tuple in the order of the parameters."""
+        for group_id, group in enumerate(self.param_groups):
+            momentum = self.momenta[group_id] if self.cycles else group["momentum"]
+            rate = ops.cast(group["lr"], mstype.float32) if isinstance(group["lr"], float) else self.lrs[group_id]
+            options = group["maximize"], group["dampening"], group["weight_decay"], group["nesterov"]
+            self.implementation(momentum, rate, group_id, gradients, *options)
+        return True
 
     @jit
     def implementation(
@@ -117,6 +175,18 @@ class SGD(optim.SGD):
         return True
 
 
+def _rmsprop_direction(centered: Any, alphas: Any, eps: Any, square: Any, mean: Any, grad: Any) -> Any:
+    """Move the running means, and return the gradient over the root of the variance; `alphas` is (alpha, 1 - alpha)."""
+    next_square = square * alphas[0] + grad * grad * alphas[1]
+    ops.assign(square, next_square)
+    variance = next_square
+    if centered:
+        next_mean = mean * alphas[0] + grad * alphas[1]
+        ops.assign(mean, next_mean)
+        variance = next_square - next_mean * next_mean
+    return grad / (ops.sqrt(variance) + eps)
+
+
 @_rmsprop_update.register(
     "Bool", "Tuple", "Number", "Number", "Tensor", "Tensor", "Tensor", "Tensor", "Tensor", "Tensor"
 )
@@ -132,15 +202,8 @@ def _rmsprop_update_one(
     moment: Any,
     grad: Any,
 ) -> bool:
-    """One weight's step; `alphas` is (alpha, 1 - alpha)."""
-    next_square = square * alphas[0] + grad * grad * alphas[1]
-    ops.assign(square, next_square)
-    variance = next_square
-    if centered:
-        next_mean = mean * alphas[0] + grad * alphas[1]
-        ops.assign(mean, next_mean)
-        variance = next_square - next_mean * next_mean
-    step = grad / (ops.sqrt(variance) + eps)
+    """One weight's step."""
+    step = _rmsprop_direction(centered, alphas, eps, square, mean, grad)
     if momentum > 0:
         step = moment * momentum + step
         ops.assign(moment, step)
@@ -148,7 +211,29 @@ def _rmsprop_update_one(
     return True
 
 
-class RMSprop(optim.RMSprop):
+@_rmsprop_update.register(
+    "Bool", "Tuple", "Number", "Tensor", "Tensor", "Tensor", "Tensor", "Tensor", "Tensor", "Tensor"
+)
+def _rmsprop_update_cycling(
+    centered: Any,
+    alphas: Any,
+    eps: Any,
+    momentum: Any,
+    rate: Any,
+    weight: Any,
+    square: Any,
+    mean: Any,
+    moment: Any,
+    grad: Any,
+) -> bool:
+    """One weight's step with a momentum that a schedule moves, which is never 0."""
+    step = moment * momentum + _rmsprop_direction(centered, alphas, eps, square, mean, grad)
+    ops.assign(moment, step)
+    ops.assign(weight, weight - step * rate)
+    return True
+
+
+class RMSprop(CyclingMomentum, optim.RMSprop):
     """torch.optim.RMSprop. State: mean_square, mean_grad, moment (the momentum buffer).
 
     1 - alpha is formed in float64; in float32, as MindSpore's own does, it loses digits as alpha nears 1.
@@ -167,6 +252,15 @@ class RMSprop(optim.RMSprop):
     ) -> None:
         super().__init__(params, lr, alpha, eps, weight_decay, momentum, centered, maximize)
         self.alphas = [(group["alpha"], 1 - group["alpha"]) for group in self.param_groups]
+
+    def construct(self, gradients: Any) -> bool:
+        """Take one step; `gradients` is a tuple in the order of the parameters."""
+        for group_id, group in enumerate(self.param_groups):
+            momentum = self.momenta[group_id] if self.cycles else group["momentum"]
+            rate = ops.cast(group["lr"], mstype.float32) if isinstance(group["lr"], float) else self.lrs[group_id]
+            options = group["maximize"], group["weight_decay"], group["centered"], group["alpha"], group["eps"]
+            self.implementation(group_id, rate, gradients, *options, momentum)
+        return True
 
     @jit
     def implementation(
@@ -207,6 +301,7 @@ def trust_ratio(weight: Any, update: Any, ratio: Any) -> Any:
 
 def _lars(
     started: Any,
+    moves: Any,
     momentum: Any,
     left: Any,
     decay: Any,
@@ -227,7 +322,7 @@ def _lars(
         if trust_clip:
             ratio = ops.minimum(ratio / rate, ops.ones_like(ratio))
         update = (grad + weight * decay) * ratio
-    if momentum != 0:
+    if moves:
         velocity = ops.where(started > 0, buffer * momentum + update * left, update)
         ops.assign(buffer, velocity)
         update = update + velocity * momentum if nesterov else velocity
@@ -235,7 +330,7 @@ def _lars(
     return True
 
 
-class Lars(Optimizer):
+class Lars(CyclingMomentum, Optimizer):
     """timm.optim.Lars. State: momentum_buffer, started (0 before the first step, which takes the gradient undamped)."""
 
     slots = ("momentum_buffer",)
@@ -263,12 +358,15 @@ class Lars(Optimizer):
         """See Optimizer."""
         start, end = self.span(group_id)
         group = self.param_groups[group_id]
-        momentum, left, decay = group["momentum"], 1.0 - group["dampening"], group["weight_decay"]
+        momentum = self.momenta[group_id] if self.cycles else group["momentum"]
+        moves = self.cycles or group["momentum"] != 0
+        left, decay = 1.0 - group["dampening"], group["weight_decay"]
         adapt = decay != 0 or group["always_adapt"]
         trust, eps, rate = group["trust_coeff"], group["eps"], self.lrs[group_id]
         rule = ops.partial(
             _lars,
             self.started,
+            moves,
             momentum,
             left,
             decay,

@@ -19,7 +19,7 @@ from .record.randomness import NORMAL, OUTSIDE, ROOT, UNIFORM, Draw, Draws, Plac
 from .replay.module_calls import parse_label
 from .result import Cause, Finding
 from .tensor_verdict import Unjudged, Verdict
-from .trace import RATES, WIRING, Part
+from .trace import MOMENTA, RATES, WIRING, Part
 
 KEY = "draws"  # in the head of a trace
 LABEL = " draws"  # the suffix, after the module's name, of the names of findings about draws
@@ -78,7 +78,7 @@ class Unfixed:
 
     def reaches(self, finding: Finding) -> bool:
         """Whether a tensor may depend on it."""
-        if finding.stage not in DEPENDENT or finding.part.given or finding.part == RATES:
+        if finding.stage not in DEPENDENT or finding.part.given or finding.part in (RATES, MOMENTA):
             return False
         if finding.part.alone:
             path = parse_label(finding.name.rpartition(" ")[0])[0]

@@ -30,6 +30,7 @@ from .trace import (
     GIVEN_GRADIENTS,
     GIVEN_OVERFLOWS,
     GIVEN_WEIGHTS,
+    MOMENTA,
     RATES,
     STEPS_TAKEN,
     WIRING,
@@ -127,7 +128,7 @@ class UsualNoise:
 
     def measured_before(self, entry: Entry) -> bool:
         """Whether the float32 runs lack an entry because it is of a step that only the float64 one took."""
-        return self.taken is not None and (entry.part == RATES or self._before(entry) is not None)
+        return self.taken is not None and (entry.part in (RATES, MOMENTA) or self._before(entry) is not None)
 
     def dtype_before(self, entry: Entry) -> str:
         """The dtype that such an entry has in float32's runs."""

@@ -100,6 +100,7 @@ WIRING = Part("wiring")  # the pass in which every module's output is replaced b
 DISTRIBUTION = Part("distribution")  # of init: values pooled over newly drawn models
 BUFFERS = "buffers"  # of what a step did
 RATES = Part("learning rate and weight decay")
+MOMENTA = Part("momentum")  # or beta1, where a schedule moves it
 STEPS_TAKEN = (
     "steps taken"  # in the head of a trace that ends before the float64 one: later steps are judged by its noise
 )

@@ -25,7 +25,7 @@ from ...training.models.model_names import flat
 from ...training.recipe.schema import Recipe
 from ...training.step.mindspore_compile import Graphs
 from ...training.step.mindspore_step import KeptOptimizer, StepResult, TrainStep
-from ...training.step.mindspore_step_state import completed, load_state, optimizer_state
+from ...training.step.mindspore_step_state import completed, load_state, momenta, optimizer_state
 from ..align.alignment import IDENTITY, Alignment
 from ..align.mindspore_user_model import PairStep, tensors
 from ..align.mindspore_user_model import held as held_of
@@ -39,6 +39,7 @@ from ..align.user_model import (
     own_step,
     shows_its_optimizer,
 )
+from ..trace import MOMENTA, RATES, Part
 from .batches import Images
 from .kinks import BY_INPUT
 from .mindspore_kinks import function_choices
@@ -377,13 +378,13 @@ class MindSporeSide(Side):
         average.prepare(update)
         average()
 
-    def hyperparameters(self) -> Arrays:
-        """Name -> [learning rate, weight decay] of its next update."""
-        if not self.alignment.scope.rates:
+    def hyperparameters(self) -> Mapping[Part, Arrays]:
+        """See Side."""
+        if not (step := self.train_step) or not self.alignment.scope.rates:
             return {}
-        found = self.train_step.learning_rates(), self.train_step.weight_decays()
-        rates, decays = (self.alignment.as_torch({n: np.array(x) for n, x in each.items()}) for each in found)
-        return {name: np.stack([rates[name], decays[name]]) for name in rates if name in decays}
+        found = step.learning_rates(), step.weight_decays(), momenta(step)
+        rates, decays, moved = (self.alignment.as_torch({n: np.array([x]) for n, x in e.items()}) for e in found)
+        return {RATES: {n: np.concatenate([rates[n], decays[n]]) for n in rates if n in decays}, MOMENTA: moved}
 
     def optimizer_state(self) -> Mapping[str, Arrays]:
         """State key -> name -> tensor, under torch's names."""

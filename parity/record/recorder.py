@@ -28,6 +28,7 @@ from ..trace import (
     GIVEN_GRADIENTS,
     GIVEN_OVERFLOWS,
     GIVEN_WEIGHTS,
+    MOMENTA,
     RATES,
     REDUCED_GRADIENTS,
     SIDES_STAGE,
@@ -207,13 +208,15 @@ class Side(Protocol):
     def optimizer_state(self) -> Mapping[str, Arrays]:
         """State key -> name -> tensor."""
 
-    def hyperparameters(self) -> Arrays:
-        """Name -> [learning rate, weight decay] of its next update."""
+    def hyperparameters(self) -> Mapping[Part, Arrays]:
+        """RATES: name -> [learning rate, weight decay] of its next update; MOMENTA: name -> [momentum], where a
+        schedule moves it."""
         if not self.alignment.scope.rates:
             return {}
-        rates, decays = self.train_step.learning_rates(), self.train_step.weight_decays()
-        named = (name for name in rates if name not in self.alignment.left_alone)
-        return {name: np.array([rates[name], decays[name]]) for name in named}
+        step, apart = self.train_step, self.alignment.left_alone
+        rates, decays, momenta = step.learning_rates(), step.weight_decays(), step.momenta()
+        pairs = {name: np.array([rates[name], decays[name]]) for name in rates if name not in apart}
+        return {RATES: pairs, MOMENTA: {n: np.array([value]) for n, value in momenta.items() if n not in apart}}
 
     def restart(self) -> None:
         """Back to the starting weights with a new optimizer and schedule."""
@@ -324,7 +327,7 @@ def record_steps(
     """
     updates, gradients = writer.wants("update"), writer.wants("gradients")
     start: dict[str, np.ndarray] = {}
-    rates: dict[str, list[np.ndarray]] = {}
+    rates: dict[tuple[Part, str], list[np.ndarray]] = {}
     taken = False  # whether any step has updated the weights
     for i, (images, labels) in enumerate(zip(inputs.images, inputs.labels, strict=True), 1):
         total = i if once else len(inputs.images)
@@ -336,8 +339,9 @@ def record_steps(
             starts.keep(side, i)
         if updates and not start:
             start = {name: kept(array) for name, array in {**side.parameters(), **side.buffers()}.items()}
-        for name, values in side.hyperparameters().items():
-            rates.setdefault(name, []).append(values)
+        for moved, named in side.hyperparameters().items():
+            for name, values in named.items():
+                rates.setdefault((moved, name), []).append(values)
         seen = _step_outputs(writer, i, sides) if sides or (outputs and i == 1) else None
         result = side.step(images, labels, seen)
         if seen is not None:
@@ -377,8 +381,8 @@ def record_steps(
         del result  # else its gradients stay in memory until the next step's are computed
         if not updates and (first or not gradients):
             break
-    for name, pairs in rates.items():
-        writer.add("update", RATES, name, np.stack(pairs))
+    for (moved, name), each in rates.items():
+        writer.add("update", moved, name, np.stack(each))
 
 
 def record_reduced(side: Side, inputs: Inputs, writer: TraceWriter) -> bool:

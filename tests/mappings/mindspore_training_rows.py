@@ -23,8 +23,8 @@ from mapping_cases import (
 )
 from mindspore import ops
 from mindspore.common.initializer import initializer
-from mindspore.experimental import optim
 from mindspore_calls import translate
+from msmigrate import optim
 from msmigrate.mappings.rows import SAME_DISTRIBUTION, Case, Row, build, resolve
 from PIL import Image
 
@@ -100,7 +100,7 @@ def run_optimizer(name: str, row: Row, case: Case, mode: str) -> dict[str, Any]:
 
 
 def run_schedule(name: str, row: Row, case: Case, mode: str) -> dict[str, Any]:
-    """Every learning rate, and the weights of an SGD that uses it."""
+    """Every learning rate and momentum, and the weights of an SGD that uses them."""
     parameters = grouped(name, len(RATES))
     groups = [{"params": some, "lr": rate} for some, rate in zip(parameters, RATES, strict=True)]
     optimizer = optim.SGD(groups, lr=1.0)
@@ -108,12 +108,14 @@ def run_schedule(name: str, row: Row, case: Case, mode: str) -> dict[str, Any]:
     metric = row.short == "ReduceLROnPlateau"
     update = ms.jit(optimizer) if mode == "graph" else optimizer
     ones = tuple(ops.ones_like(parameter) for some in parameters for parameter in some)
-    rates = []
+    rates, momenta = [], []
     for step in range(case.steps):
         rates.append([float(rate.asnumpy()) for rate in optimizer.lrs])
+        momenta.append([optimizer.momentum(group) for group in range(len(RATES))])
         update(ones)
         schedule.step(*[measured(step)] * metric)
-    return {"rates": np.array(rates), "weight": np.stack([some[0].asnumpy() for some in parameters])}
+    weight = np.stack([some[0].asnumpy() for some in parameters])
+    return {"rates": np.array(rates), "momenta": np.array(momenta), "weight": weight}
 
 
 def run_initializer(row: Row, case: Case) -> dict[str, Any]:

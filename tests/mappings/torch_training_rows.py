@@ -59,7 +59,7 @@ def run_optimizer(name: str, row: Row, case: Case, dtype: torch.dtype) -> dict[s
 
 
 def run_schedule(name: str, row: Row, case: Case, dtype: torch.dtype) -> dict[str, Any]:
-    """Every learning rate, and the weights of an SGD that uses it."""
+    """Every learning rate and momentum, and the weights of an SGD that uses them."""
     parameters = grouped(name, len(RATES), dtype)
     groups = [{"params": some, "lr": rate} for some, rate in zip(parameters, RATES, strict=True)]
     optimizer = torch.optim.SGD(groups, lr=1.0)
@@ -68,15 +68,17 @@ def run_schedule(name: str, row: Row, case: Case, dtype: torch.dtype) -> dict[st
         given["schedulers"] = [find(inner)(optimizer, **args) for inner, args in given["schedulers"]]
     schedule = find(row.torch)(optimizer=optimizer, **rules(given))
     metric = row.short == "ReduceLROnPlateau"
-    rates = []
+    rates, momenta = [], []
     for step in range(case.steps):
         rates.append([group["lr"] for group in optimizer.param_groups])
+        momenta.append([group["momentum"] for group in optimizer.param_groups])
         for some in parameters:
             for parameter in some:
                 parameter.grad = torch.ones_like(parameter)
         optimizer.step()
         schedule.step(*[measured(step)] * metric)
-    return {"rates": np.array(rates), "weight": torch.stack([some[0].detach() for some in parameters])}
+    weight = torch.stack([some[0].detach() for some in parameters])
+    return {"rates": np.array(rates), "momenta": np.array(momenta), "weight": weight}
 
 
 def run_initializer(name: str, row: Row, case: Case) -> dict[str, Any]:

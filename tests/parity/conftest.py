@@ -16,7 +16,12 @@ from msmigrate.training.recipe import reader as recipes
 
 HERE = Path(__file__).parent
 RECIPE = HERE / "tiny.yaml"
-OTHERS = ("clipped", "mixed", "half")  # tiny_clipped.yaml and so on, which have an untouched case of their name
+OTHERS = (
+    "clipped",
+    "mixed",
+    "half",
+    "cycled",
+)  # tiny_clipped.yaml and so on, which have an untouched case of their name
 sys.path.insert(0, str(HERE))  # for traces, and the modules beside it
 
 

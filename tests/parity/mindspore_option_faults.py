@@ -6,6 +6,8 @@ from typing import Any
 from unittest.mock import patch
 
 from mindspore import Tensor
+from msmigrate.optim import SGD
+from msmigrate.optim.optimizer import CyclingMomentum
 from msmigrate.training.recipe.schema import decay
 from msmigrate.training.step import mindspore_amp, mindspore_step
 from msmigrate.training.step.mindspore_amp import LossScale
@@ -66,6 +68,29 @@ def schedule_by_step_too() -> Any:
         self.schedule.step()
 
     return patch.object(TrainStep, "_advance", advance)
+
+
+def momentum_not_cycled() -> Any:
+    """The momentum stays where the schedule begins."""
+    real = CyclingMomentum.write_momenta
+
+    def write(self: Any) -> None:
+        if not any(self._momenta_written):
+            real(self)
+
+    return patch.object(CyclingMomentum, "write_momenta", write)
+
+
+def cycled_momentum_not_read() -> Any:
+    """The schedule moves the momentum, and the step takes the one that was given to the optimizer."""
+
+    def construct(self: Any, gradients: Any) -> bool:
+        for i, group in enumerate(self.param_groups):
+            options = group["maximize"], group["dampening"], group["weight_decay"], group["nesterov"]
+            self.implementation(self.defaults["momentum"], self.lrs[i], i, gradients, *options)
+        return True
+
+    return patch.object(SGD, "construct", construct)
 
 
 def sums_not_cleared() -> Any:

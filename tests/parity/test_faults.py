@@ -14,7 +14,7 @@ from msmigrate.parity.tensor_verdict import RATIO, Verdict
 CASES = json.loads((Path(__file__).parent / "cases.json").read_text())
 
 
-FAULTS = {**CASES["faults"], **CASES["clipped"], **CASES["mixed"], **CASES["half"]}
+FAULTS = {**CASES["faults"], **CASES["clipped"], **CASES["mixed"], **CASES["half"], **CASES["cycled"]}
 
 
 def told(names: Iterable[Any], prefix: str = "") -> list[Any]:
@@ -22,7 +22,7 @@ def told(names: Iterable[Any], prefix: str = "") -> list[Any]:
     return [pytest.param(n, marks=pytest.mark.full if f"{prefix}{n}" in CASES["full"] else ()) for n in names]
 
 
-@pytest.mark.parametrize("seed", told([*CASES["seeds"], "clipped", "mixed", "half"], "none-"))
+@pytest.mark.parametrize("seed", told([*CASES["seeds"], "clipped", "mixed", "half", "cycled"], "none-"))
 def test_an_untouched_pair_is_green(verdict: Callable[[str], Report], seed: int | str) -> None:
     report = verdict(f"none-{seed}")
     trouble = [(f.place, f.why) for f in report.findings if f.verdict is not Verdict.PASS]

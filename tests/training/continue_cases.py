@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from step_cases import COSINE, Case
+from step_cases import COSINE, PEAK, PHASES, Case
 
 BEFORE, AFTER = 3, 4  # steps in the one, and in the other
 SCALER = {"init_scale": 1024.0, "growth_interval": 2}
@@ -38,10 +38,12 @@ CASES: dict[str, Case] = {
     ),
     "adam": _case("Adam", args={"lr": 0.003, "amsgrad": True, "weight_decay": 0.01}),
     "adamw": _case("AdamW", args={"lr": 0.003, "weight_decay": 0.1}, groups=True, schedule=COSINE),
+    "cycled": _case("SGD", args={"lr": 0.05, "momentum": 0.9, "nesterov": True}, groups=True, schedule=PEAK),
+    "cycled adamw": _case("AdamW", args={"lr": 0.003}, schedule=PHASES),
     "rmsprop": _case("RMSprop", args={"lr": 0.003, "momentum": 0.9, "centered": True}, schedule=COSINE),
     "resnet": _case("SGD", "resnet_tiny", args={"lr": 0.05, "momentum": 0.9, "weight_decay": 0.01}, schedule=COSINE),
 }
-QUICK = ("everything", "adamw")  # test_continue_rows.py goes on with every optimizer
+QUICK = ("everything", "adamw", "cycled", "cycled adamw")  # test_continue_rows.py goes on with every optimizer
 REFUSED = ("adam", "sgd")  # whose checkpoints are also given to other recipes
 
 

@@ -36,7 +36,8 @@ class Run:
         self.optimizer = getattr(torch.optim, options["name"])(groups, **options["args"])
         self.scheduler = None
         if "schedule" in keys:
-            self.scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(self.optimizer, T_max=8)
+            schedule = keys["schedule"]
+            self.scheduler = getattr(torch.optim.lr_scheduler, schedule["name"])(self.optimizer, **schedule["args"])
         self.scaler = torch.amp.GradScaler("cpu", **SCALER) if "dynamic_loss_scale" in keys else None
         self.average = ModelEmaV2(self.model, decay=0.9) if "ema" in keys else None
         self.steps = 0

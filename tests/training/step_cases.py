@@ -111,6 +111,9 @@ WARM = {"name": "LinearLR", "args": {"start_factor": 0.1, "total_iters": 5}}
 COSINE = {"name": "CosineAnnealingLR", "args": {"T_max": 8}}
 MULTI = {"name": "MultiStepLR", "args": {"milestones": [1, 2], "gamma": 0.5}}
 ONE_CYCLE = {"name": "OneCycleLR", "args": {"max_lr": 0.01, "total_steps": 8, "cycle_momentum": False}}
+PEAK = {"name": "OneCycleLR", "args": {"max_lr": 0.02, "total_steps": 8, "base_momentum": 0.5}}
+PHASES = {"name": "OneCycleLR", "args": {"max_lr": 0.003, "total_steps": 9, "pct_start": 0.35, "three_phase": True}}
+ZIGZAG = {"name": "CyclicLR", "args": {"base_lr": 0.002, "max_lr": 0.02, "step_size_up": 2, "step_size_down": 1}}
 RESTARTS = {"name": "CosineAnnealingWarmRestarts", "args": {"T_0": 2}}
 CHAINED = {"name": "ChainedScheduler", "args": {"schedulers": [{"name": "ConstantLR"}, MULTI]}}
 FACTORS = Path(__file__).with_name("schedule_factors.py")
@@ -137,6 +140,18 @@ CASES: dict[str, Case] = {
     "rmsprop": Case(_optimizer("RMSprop", lr=0.003), graph=False),
     "rmsprop centered": Case(_optimizer("RMSprop", lr=0.003, centered=True, momentum=0.9), graph=False),
     "nadam": Case({**_optimizer("NAdam", lr=0.003), "schedule": ONE_CYCLE}, graph=False),
+    # the momentum moves with the rate, over several phases
+    "cycled sgd": Case({**_optimizer("SGD", lr=0.1, momentum=0.9, weight_decay=0.01), "schedule": PEAK}, steps=8),
+    "cycled nesterov": Case({"optimizer": NESTEROV, "schedule": ZIGZAG}, graph=False, steps=7),
+    "cycled adamw": Case({**_optimizer("AdamW", lr=0.003, weight_decay=0.1), "schedule": PHASES}, steps=9),
+    "cycled from no momentum": Case({**_optimizer("SGD", lr=0.1), "schedule": PEAK}, steps=6, full=True),
+    "cycled groups": Case({"optimizer": GROUPS, "schedule": PEAK}, steps=6, full=True),
+    "cycled rmsprop": Case({**_optimizer("RMSprop", lr=0.003), "schedule": PHASES}, steps=6, full=True),
+    "cycled adam": Case({**_optimizer("Adam", lr=0.003), "schedule": PHASES}, steps=6, full=True),
+    "cycled nadam": Case({**_optimizer("NAdam", lr=0.003), "schedule": PHASES}, steps=6, full=True),
+    "cycled radam": Case({**_optimizer("RAdam", lr=0.003, betas=[0.9, 0.9]), "schedule": PHASES}, steps=6, full=True),
+    "cycled lamb": Case({**_optimizer("Lamb", lr=0.01), "schedule": PHASES}, steps=6, full=True),
+    "cycled lars": Case({**_optimizer("Lars", lr=0.1, weight_decay=0.01), "schedule": PEAK}, steps=6, full=True),
     "radam": Case(_optimizer("RAdam", lr=0.003, betas=[0.9, 0.9]), full=True),
     "adagrad": Case({**_optimizer("Adagrad", lr=0.01), "schedule": CHAINED}, full=True),
     "asgd": Case(_optimizer("ASGD", lr=0.01, t0=1), full=True),

@@ -64,7 +64,8 @@ def record(found: Found, place: str, step: TrainStep, result: StepResult | Outco
         tracker = step.scaler.growth_tracker.asnumpy()
         scaler = {"finite": bool(result.finite), "scale": step.loss_scale, "growth_tracker": float(tracker)}
         found.arrays |= {f"{place}/scaler/{name}": np.float64(value) for name, value in scaler.items()}
-    for kind, numbers in (("rates", step.learning_rates()), ("decays", step.weight_decays())):
+    moved = mindspore_step_state.momenta(step)
+    for kind, numbers in (("rates", step.learning_rates()), ("decays", step.weight_decays()), ("momenta", moved)):
         found.arrays |= {f"{place}/{kind}/{name}": np.float64(number) for name, number in numbers.items()}
 
 

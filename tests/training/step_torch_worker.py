@@ -33,7 +33,8 @@ def record(found: Found, place: str, step: TrainStep, result: StepResult) -> Non
         tracker = step.scaler.growth_tracker
         scaler = {"finite": result.finite, "scale": step.loss_scale, "growth_tracker": tracker}
         found.arrays |= {f"{place}/scaler/{name}": np.float64(value) for name, value in scaler.items()}
-    for kind, numbers in (("rates", step.learning_rates()), ("decays", step.weight_decays())):
+    moved = step.momenta()
+    for kind, numbers in (("rates", step.learning_rates()), ("decays", step.weight_decays()), ("momenta", moved)):
         found.arrays |= {f"{place}/{kind}/{name}": np.float64(number) for name, number in numbers.items()}
 
 

@@ -96,6 +96,12 @@ def test_what_is_left_out_has_a_default(tmp_path):
         ("data:", "loss: {name: ReLU}\ndata:", 2, "ReLU is a layer, not a loss"),
         ("data:", "loss: {name: CTCLoss}\ndata:", 2, "loss: a recipe has no CTCLoss; it has CrossEntropyLoss"),
         ("data:", "schedule: {name: Cosine}\ndata:", 2, "there is no schedule 'Cosine'"),
+        (
+            "data:",
+            "schedule: {name: CyclicLR, args: {base_lr: 0.1, max_lr: 1.0, max_momentum: 1.5}}\ndata:",
+            2,
+            "CyclicLR's max_momentum must be a number above 0 and below 1",
+        ),
         ("data:", "schedule: {name: StepLR}\ndata:", 2, "StepLR needs the argument 'step_size'"),
         ("data:", "schedule: {name: StepLR, args: {step_size: 2.5}}\ndata:", 2, "must be a whole number above 0"),
         ("lr: 0.1", "lr: fast", 9, "optimizer: SGD's lr must be a number from 0 up, not 'fast'"),

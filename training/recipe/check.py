@@ -167,6 +167,7 @@ def _problems(recipe: Recipe) -> Iterator[Problem]:
         yield from _part("optimizer", part, ("optimizer", "groups", index), partial=True)
     if recipe.schedule:
         yield from _schedule(recipe.schedule)
+        yield from _cycled_momentum(recipe.schedule, recipe.optimizer.name)
 
 
 def _loss(loss: Loss, known: Sequence[str]) -> Iterator[Problem]:
@@ -292,6 +293,21 @@ def _schedule(schedule: Part) -> Iterator[Problem]:
     if len(milestones) != len(inside) - 1 or sorted(set(milestones)) != milestones:
         message = f"{len(inside)} schedules need {len(inside) - 1} milestones between them, in rising order"
         yield Problem(("schedule", "args", "milestones"), BadRecipe(f"schedule.args.milestones: {message}"))
+
+
+CYCLING = "msmigrate.optim."  # MindSpore's own optimizers compile their momentum in as a constant
+
+
+def _cycled_momentum(schedule: Part, optimizer: str) -> Iterator[Problem]:
+    """A schedule that cycles the momentum of an optimizer that has none, or cannot have another one in every step."""
+    if not table.arguments(schedule.name, schedule.args).get("cycle_momentum"):
+        return
+    row = table.row(optimizer)
+    has = {argument.torch for argument in row.arguments} & {"momentum", "betas"}
+    if not has or not str(row.mindspore).startswith(CYCLING):
+        why = f"{row.short}'s momentum is a constant in MindSpore" if has else f"{row.short} has no momentum"
+        message = f"{schedule.name} cycles the momentum, and {why}: write cycle_momentum: false, in torch too"
+        yield Problem(("schedule", "args"), BadRecipe(f"schedule.args: {message}"))
 
 
 def _part(kind: str, part: Part, loc: Loc, partial: bool = False) -> Iterator[Problem]:

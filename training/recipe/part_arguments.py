@@ -113,6 +113,7 @@ _COUNT: _Rule = ("a whole number from 0 up", lambda value: _whole(value, 0))
 _POSITIVE: _Rule = ("a whole number above 0", lambda value: _whole(value, 1))
 _NUMBER: _Rule = ("a number", _number)
 _FROM_ZERO: _Rule = ("a number from 0 up", lambda value: _number(value) and value >= 0)
+_SHARE: _Rule = ("a number above 0 and below 1", lambda value: _number(value) and 0 < value < 1)
 _EACH_CLASS: _Rule = (
     "null or a list of numbers, one for each class",
     lambda value: value is None or (bool(value) and isinstance(value, list) and all(map(_number, value))),
@@ -146,6 +147,7 @@ _RULES: dict[tuple[str, str], _Rule] = {
     **{("", name): _POSITIVE for name in ("T_max", "T_0", "T_mult", "step_size", "step_size_up")},
     **{("", name): _or_null(_POSITIVE) for name in ("step_size_down", "total_steps", "epochs", "steps_per_epoch")},
     **{("", name): _NUMBER for name in ("gamma", "base_lr", "max_lr")},
+    **{("", name): _SHARE for name in ("base_momentum", "max_momentum")},
     ("", "total_iters"): _COUNT,
     ("", "milestones"): (
         "a list of whole numbers",

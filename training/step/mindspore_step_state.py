@@ -159,8 +159,10 @@ def _compare_groups(step: TrainStep, before: Mapping[str, Any], notes: list[str]
         {name: group for group in groups for name in group["params"]}
         for groups in (before["param_groups"], json.loads(torch_groups(step).tobytes())["param_groups"])
     )
-    # the rate is the schedule's
-    compared = [a.torch for a in table.row(step.recipe.optimizer.name).arguments if a.to and a.torch != "lr"]
+    moved = {"lr"}  # by the schedule
+    if getattr(step.optimizer, "cycles", False):
+        moved |= {"momentum", "betas"}
+    compared = [a.torch for a in table.row(step.recipe.optimizer.name).arguments if a.to and a.torch not in moved]
     differences: dict[str, list[str]] = {}
     for name in step.names:
         if name not in then:
@@ -198,8 +200,7 @@ def torch_groups(step: TrainStep) -> np.ndarray:
         options = {key: _plain(value) for key, value in table.arguments(row.torch, given).items() if key != "params"}
         rates = {"lr": float(group["lr"])}
         if step.schedule is not None:
-            rates["initial_lr"] = step.schedule.base_rates[index]
-            rates["lr"] = step.schedule.rates[index]
+            rates |= step.schedule.group_options(index)
         found["param_groups"].append({**options, **rates, "params": names})
     rule = step.recipe.dynamic_loss_scale
     if rule is not None:
@@ -214,6 +215,15 @@ def _plain(value: Any) -> Any:
 OURS = ("optimizer.", "ema.", "msmigrate.")
 NOT_OURS = (RUN, GROUPS)  # entries of a checkpoint that are not part of the state
 SCALE, TRACKER = "msmigrate.loss_scale", "msmigrate.growth_tracker"
+
+
+def momenta(step: TrainStep) -> dict[str, float]:
+    """State_dict name -> the momentum, or beta1, that its next update uses; empty where no schedule moves it."""
+    optimizer = step.optimizer
+    if not getattr(optimizer, "cycles", False):
+        return {}
+    groups = enumerate(optimizer.param_groups)
+    return {name: optimizer.momentum(i) for i, group in groups for name in step.names if step.group(name) is group}
 
 
 def optimizer_state(step: TrainStep) -> dict[str, dict[str, Tensor]]:

@@ -212,6 +212,16 @@ class TrainStep:
         """State_dict name -> the weight decay that its next update uses (0 when the optimizer has none)."""
         return self._by_name("weight_decay")
 
+    def momenta(self) -> dict[str, float]:
+        """State_dict name -> the momentum, or beta1, that its next update uses; empty where no schedule moves it."""
+        if not any("max_momentum" in group for group in self.optimizer.param_groups):  # as torch's schedules note it
+            return {}
+        betas = "betas" in self.optimizer.defaults
+        found = [float(g["betas"][0] if betas else g["momentum"]) for g in self.optimizer.param_groups]
+        names = {id(p): name for name, p in self.parameters.items()}
+        groups = zip(self.optimizer.param_groups, found, strict=True)
+        return {names[id(p)]: momentum for group, momentum in groups for p in group["params"]}
+
     def optimizer_state(self) -> dict[str, dict[str, torch.Tensor]]:
         """State key -> state_dict name -> tensor, as torch.optim names its state (momentum_buffer, exp_avg, …)."""
         names = {id(p): name for name, p in self.parameters.items()}

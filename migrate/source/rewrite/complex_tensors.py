@@ -1,5 +1,5 @@
 """Calls that are written by a template, what a model does with complex tensors, as torch.fft gives them: their parts,
-products and absolute values; and the labels of a cross-entropy."""
+products and absolute values; and the labels of a cross-entropy, and the weights of losses."""
 
 from __future__ import annotations
 
@@ -132,3 +132,12 @@ def cross_entropy(call: ast.Call, context: Context) -> ast.expr | None:
     if are_tensors(kinds_of(given[1]), "int64"):
         labels = ast.Call(ast.Attribute(labels, "astype", ast.Load()), [context.name("mindspore.int32")], [])
     return ast.Call(context.visit(call.func), [logits, labels], [])
+
+
+def as_buffers(row: Row, call: ast.Call, made: ast.expr, name: Namer) -> ast.expr:
+    """`made` with the tensors of a loss's call as its buffers, which torch saves with the model; they leave the call,
+    for MindSpore's classes take no Parameter there, and save no Tensor."""
+    tensors = {state.mindspore for state in row.state} if row.kind == "loss" else set()
+    given = [word for word in call.keywords if word.arg in tensors and ast.unparse(word.value) != "None"]
+    call.keywords = [word for word in call.keywords if word not in given]
+    return ast.Call(name("msmigrate.nn.with_buffers"), [made], given) if given else made

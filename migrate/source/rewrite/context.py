@@ -96,17 +96,17 @@ def expression(value: Any, name: Namer) -> ast.expr:
 
 
 class Given(dict[str, ObservedArgument]):
-    """The arguments of a call under torch's names; by_value: those that crossed by the values that were seen."""
+    """The arguments of a call under torch's names; by_value: those that crossed by values seen, or by any but these."""
 
-    def __init__(self, items: Mapping[str, ObservedArgument], by_value: set[str] | None = None) -> None:
+    def __init__(self, items: Mapping[str, ObservedArgument], by_value: dict[str, Sequence[Any]] | None = None) -> None:
         super().__init__(items)
-        self.by_value: set[str] = set() if by_value is None else by_value
+        self.by_value: dict[str, Sequence[Any]] = {} if by_value is None else by_value
 
 
-def by_value(given: Mapping[str, ObservedArgument], name: str) -> None:
-    """Note that a computed argument crossed by the values that it had in the run."""
+def by_value(given: Mapping[str, ObservedArgument], name: str, refused: Sequence[Any] = ()) -> None:
+    """Note that a computed argument crossed by the values that it had in the run; or by any but the refused ones."""
     if isinstance(given, Given) and name in given and not literal(given[name].node)[0]:
-        given.by_value.add(name)
+        given.by_value[name] = refused if given.by_value.get(name, refused) else ()
 
 
 class Asked(dict[str, Any]):
@@ -430,15 +430,15 @@ class Context(ast.NodeTransformer):
         """The comments that belong to a statement."""
         return self.moved.get(node.lineno, []) + self.program.notes(self.file, node.lineno)
 
-    def guard(self, value: ast.expr, seen: list[Any], node: ast.expr) -> None:
-        """Make the new file raise before the current statement where a value is none of those seen in the run."""
-        text = f"{ast.unparse(value)} was {' or '.join(map(repr, seen))}"
-        among = ast.Tuple([ast.Constant(one) for one in seen], ast.Load())
-        self.raise_where(ast.Compare(copy.deepcopy(value), [ast.NotIn()], [among]), value, text, node)
+    def guard(self, value: ast.expr, seen: Sequence[Any], node: ast.expr, refused: Sequence[Any] = ()) -> None:
+        """Make the new file raise before the current statement where a value is none of those seen, or is refused."""
+        text = f"{ast.unparse(value)} was {' or '.join(map(repr, seen)) or 'another'}"
+        among = ast.Tuple([ast.Constant(one) for one in refused or seen], ast.Load())
+        test: ast.cmpop = ast.In() if refused else ast.NotIn()
+        self.raise_where(ast.Compare(copy.deepcopy(value), [test], [among]), value, text, node)
 
     def raise_where(self, test: ast.expr, value: ast.expr, text: str, node: ast.expr) -> None:
-        """Make the new file raise where a test of a value holds: before the current statement, or, in a comprehension,
-        in place of the expression that the value is in."""
+        """Make the new file raise where a test holds: before the statement, or in a comprehension in its place."""
         said = ast.Constant(self.place(node, text))
         names = {inner.id for inner in ast.walk(value) if isinstance(inner, ast.Name)}
         if self.inside is not None and names & bound_inside(self.function or node):

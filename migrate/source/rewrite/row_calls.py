@@ -29,7 +29,7 @@ from ..observe.observations import (
     kinds_of,
     of_constant,
 )
-from .complex_tensors import are_tensors, call_with_complex, write_template
+from .complex_tensors import are_tensors, as_buffers, call_with_complex, write_template
 from .context import (
     UNSEEN,
     Asked,
@@ -217,11 +217,12 @@ def _crossed(
         return dict.fromkeys(argument.to, item.node)  # already a MindSpore name, or a tensor's attribute
     limited = bool(argument.only or argument.refuse or (argument.values and not argument.to))
     if limited and not _never(item, argument):
-        if item.constants is None:
+        others = () if argument.only or argument.values or argument.verb else argument.refuse
+        if item.constants is None and not (others and all(isinstance(kind, PlainKind) for kind in item.kinds)):
             raise Unwritable(f"{row.torch}: {argument.torch} may be another than {' or '.join(only)}: {argument.why}")
-        for constant in item.constants:
+        for constant in item.constants or ():
             _value(row, argument, constant, given)  # raises where it does not cross
-        by_value(given, argument.torch)
+        by_value(given, argument.torch, others)
         if not argument.to:
             return {}
     symbolic = VERBS[argument.verb].symbolic if argument.verb else None
@@ -490,15 +491,15 @@ def call_of_row(node: ast.Call, callees: Sequence[str], context: Context) -> ast
     only_as_seen(arguments, node, context)
     if callees[0] in context.program.translated:  # a class with the constructor of its torch base
         call.func = context.visit(node.func)
-    return with_initial_values(row, call, context.name)
+    return as_buffers(row, call, with_initial_values(row, call, context.name), context.name)
 
 
 def only_as_seen(given: Given, node: ast.Call, context: Context) -> None:
     """Make the new file raise where an argument that crossed by its value has another value than in the run."""
     for name in sorted(given.by_value):
-        constants = given[name].constants
-        if constants is not None and not (name in PLACES and constants == [None]):
-            context.guard(given[name].node, constants, node)
+        constants, refused = given[name].constants, given.by_value[name]
+        if refused or (constants is not None and not (name in PLACES and constants == [None])):
+            context.guard(given[name].node, constants or (), node, refused)
 
 
 def common_call(node: ast.Call, rows: Mapping[str, Row | None], context: Context) -> ast.Call:
@@ -550,7 +551,7 @@ def base(node: ast.Call, context: Context) -> ast.Call:
     call.func = context.generic_visit(node.func)
     _keep(row, arguments, context)
     itself = ast.Name("self", ast.Load())
-    begun = with_initial_values(row, itself, context.name)
+    begun = as_buffers(row, call, with_initial_values(row, itself, context.name), context.name)
     if begun is not itself:
         context.after.append(ast.Expr(begun))
     return call

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from math import inf
 from typing import Any
@@ -42,6 +43,7 @@ from ..hypotheses import (
 )
 from ..mutations.optimizers import (
     CLIP_EPS,
+    CYCLED,
     EPOCHS,
     Decay,
     Rates,
@@ -320,7 +322,8 @@ class OptimizerSubject:
         if key not in self._rates:
             groups = parameter_groups({name: self.kinds[name] for name in self.everything}, rule.optimizer)
             every = [{**rule.args, **group.args} for group in groups]
-            moved = moved_rates(rule, [args["lr"] for args in every], self.steps)
+            moved = moved_rates(rule, bases := [args["lr"] for args in every], self.steps)
+            every = [args | more for args, more in zip(every, cycled_momenta(rule, bases, self.steps), strict=True)]
             found = {
                 name: ([lr * rule.rate for lr in lrs], [args.get("weight_decay", 0.0)] * self.steps, args)
                 for group, args, lrs in zip(groups, every, moved, strict=True)
@@ -400,25 +403,7 @@ def moved_rates(rule: UpdateRule, bases: Sequence[float], steps: int) -> list[li
     """The learning rates of each group, from its base rate, under the rule's schedule, moved as the rule says."""
     if rule.schedule is None:
         return [[base] * steps for base in bases]
-    row = table.row(rule.optimizer.name)
-    parameters = [{"params": [torch.nn.Parameter(torch.zeros(1))], "lr": base} for base in bases]
-    optimizer = getattr(torch.optim, row.short)(parameters, lr=bases[0])
-    moved: list[list[float]] = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # no optimizer step is taken here
-        schedule = build_schedule(rule.schedule, optimizer)
-        for _ in range(steps * max(2, rule.micro) + 2):
-            moved.append([group["lr"] for group in optimizer.param_groups])
-            schedule.step()
-    at = {
-        "never": [0] * steps,
-        "late": [max(0, i - 1) for i in range(steps)],
-        "early": [i + 1 for i in range(steps)],
-        "twice": [2 * i for i in range(steps)],
-        "micro": [rule.micro * i for i in range(steps)],
-        **{f"every {count}": [i - i % count for i in range(steps)] for count in EPOCHS},
-    }.get(rule.moves, list(range(steps)))
-    rates = [[moved[i][g] for i in at] for g in range(len(bases))]
+    rates = _moved(rule, bases, steps, lambda group: float(group["lr"]))
     if rule.moves == "from_zero":
         return [_from_zero(rule, base, found) for base, found in zip(bases, rates, strict=True)]
     if rule.moves == "continuous":
@@ -427,6 +412,38 @@ def moved_rates(rule: UpdateRule, bases: Sequence[float], steps: int) -> list[li
             raise ValueError("only a staircase can be made continuous")
         return [[base * args["gamma"] ** (i / args["step_size"]) for i in range(steps)] for base in bases]
     return rates
+
+
+def cycled_momenta(rule: UpdateRule, bases: Sequence[float], steps: int) -> list[dict[str, list[float]]]:
+    """CYCLED: the momentum, or beta1, of each group by update; nothing where the rule's schedule does not move it."""
+    if not (plan := rule.schedule) or not table.arguments(plan.name, plan.args).get("cycle_momentum"):
+        return [{}] * len(bases)
+    moved = _moved(rule, bases, steps, lambda group: float(group.get("momentum", group.get("betas", (0.0,))[0])))
+    return [{CYCLED: momenta} for momenta in moved]
+
+
+def _moved(rule: UpdateRule, bases: Sequence[float], steps: int, of: Callable[[Any], float]) -> list[list[float]]:
+    """What a schedule makes of a value of each group, by update."""
+    assert rule.schedule is not None
+    parameters = [{"params": [torch.nn.Parameter(torch.zeros(1))], "lr": base} for base in bases]
+    optimizer = getattr(torch.optim, rule.kind)(parameters, lr=bases[0])
+    moved: list[list[float]] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # no optimizer step is taken here
+        schedule = build_schedule(rule.schedule, optimizer)
+        for _ in range(steps * max(2, rule.micro) + 2):
+            moved.append([of(group) for group in optimizer.param_groups])
+            with suppress(ValueError):  # OneCycleLR has an end, which a hypothesis may go beyond
+                schedule.step()
+    at = {
+        "never": [0] * steps,
+        "late": [max(0, i - 1) for i in range(steps)],
+        "early": [i + 1 for i in range(steps)],
+        "twice": [2 * i for i in range(steps)],
+        "micro": [rule.micro * i for i in range(steps)],
+        **{f"every {count}": [i - i % count for i in range(steps)] for count in EPOCHS},
+    }.get(rule.moves, list(range(steps)))
+    return [[moved[i][g] for i in at] for g in range(len(bases))]
 
 
 def _from_zero(rule: UpdateRule, base: float, rates: list[float]) -> list[float]:

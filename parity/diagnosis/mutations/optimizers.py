@@ -249,6 +249,7 @@ def _schedule(rule: UpdateRule) -> Iterator[UpdateHypothesis]:
         yield Hypothesis("cosine-step-epoch", text, replace(rule, moves=f"every {steps}"), fix)
     text = "there is no schedule: the rate is the optimizer's own"
     yield Hypothesis("schedule-missing", text, replace(rule, schedule=None))
+    yield from _still_momentum(rule, schedule)
     for text, changed in _schedule_arguments(schedule):
         yield Hypothesis("schedule-argument", text, replace(rule, schedule=changed))
     parts = schedule.args.get("schedulers")
@@ -256,6 +257,22 @@ def _schedule(rule: UpdateRule) -> Iterator[UpdateHypothesis]:
         for part, text in ((parts[1], "the warm-up is left out"), (parts[0], "only the first of the schedules runs")):
             alone = Schedule(name=part["name"], args=part.get("args", {}), per=schedule.per)
             yield Hypothesis("warmup-missing", text, replace(rule, schedule=alone))
+
+
+def _still_momentum(rule: UpdateRule, schedule: Schedule) -> Iterator[UpdateHypothesis]:
+    """A momentum that does not cycle with the rate."""
+    args = table.arguments(schedule.name, schedule.args)
+    if not args.get("cycle_momentum"):
+        return
+    still = replace(rule, schedule=_replaced(schedule, None, "cycle_momentum", False))
+    text = "the momentum does not move with the rate: it is the optimizer's own, as with cycle_momentum=False"
+    yield Hypothesis("schedule-argument", text, still)
+    first = args["max_momentum"]
+    if isinstance(first, float):
+        of_betas = "betas" in rule.args
+        held = {"betas": [first, *rule.args["betas"][1:]]} if of_betas else {"momentum": first}
+        text = f"the momentum does not move with the rate: it stays at max_momentum, {first}"
+        yield Hypothesis("schedule-argument", text, still.with_args(**held))
 
 
 def _schedule_arguments(schedule: Schedule) -> Iterator[tuple[str, Schedule]]:
@@ -341,6 +358,7 @@ def _with(rule: UpdateRule, name: str, value: float) -> UpdateRule:
 CLIP_EPS = 1e-6  # torch.nn.utils.clip_grad_norm_ divides by norm + 1e-6
 
 State = dict[str, np.ndarray]
+CYCLED = "momentum of each update"  # among the arguments, where a schedule moves it
 # learning rate and weight decay of each update, and torch's other arguments
 Rates = tuple[list[float], list[float], dict[str, Any]]
 Update = Callable[[np.ndarray, np.ndarray, float, int, Mapping[str, Any], frozenset[str], State], np.ndarray]
@@ -366,11 +384,19 @@ def run(
     start = weight.astype(dtype)
     now, state = start.copy(), State()
     for step, (gradient, rate, decayed) in enumerate(zip(gradients, rates, decays, strict=True), 1):
-        given = {**args, "weight_decay": decayed}
+        given = {**args, "weight_decay": decayed, **_momentum_of(args, step)}
         g = gradient.astype(dtype)
         with np.errstate(all="ignore"):  # under a hypothesis a weight need not stay finite
             now = update(now, -g if args.get("maximize") else g, rate, step, given, switches, state)
     return np.subtract(now, start, dtype=np.float64), state
+
+
+def _momentum_of(args: Mapping[str, Any], step: int) -> dict[str, Any]:
+    """The momentum of an update, from 1, where a schedule moves it."""
+    if CYCLED not in args:
+        return {}
+    now = args[CYCLED][step - 1]
+    return {"betas": (now, *args["betas"][1:])} if "betas" in args else {"momentum": now}
 
 
 def predictions(

@@ -62,7 +62,12 @@ HALF = {
     "decay_slight@1.001": "ema-argument",
     "schedule_by_step_too": "cosine-step-epoch",
 }
-ALL = {"tiny": TINY, "tiny_clipped": CLIPPED, "tiny_mixed": MIXED, "tiny_half": HALF}
+CYCLED = {
+    "none-cycled": None,
+    "momentum_not_cycled": "schedule-argument",
+    "cycled_momentum_not_read": "schedule-argument",
+}
+ALL = {"tiny": TINY, "tiny_clipped": CLIPPED, "tiny_mixed": MIXED, "tiny_half": HALF, "tiny_cycled": CYCLED}
 
 
 @pytest.mark.full

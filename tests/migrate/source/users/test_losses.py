@@ -1,0 +1,54 @@
+"""Losses with tensors of their own, which a torch file holds as buffers; and numbers of classes that are computed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from written import Written
+
+Users = dict[str, Written]
+
+
+def test_the_weights_of_a_loss_are_written_and_are_buffers(users: Users) -> None:
+    found = users["weighed"]
+    found.agrees()
+    found.holds(
+        "with_buffers(nn.CrossEntropyLoss(label_smoothing=0.1), weight=mindspore.tensor([0.2, 1.0, 2.5]))",
+        "pos_weight=mindspore.tensor([rare, 1.0, 0.5]))",
+        "self.unweighed = nn.BCEWithLogitsLoss()",
+    )
+    assert {name: new for name, new in found.names.items() if "weight" in name and "head" not in name} == {
+        name: name for name in ("cross.weight", "likely.weight", "binary.pos_weight")
+    }
+
+
+def test_a_loss_that_has_a_buffer_of_the_model_is_tied_to_it(users: Users) -> None:
+    found = users["tied"]
+    found.agrees()
+    found.holds("with_buffers(nn.BCEWithLogitsLoss(), weight=self.shares)")
+    assert found.names["shares"] == "shares" and found.names["several.weight"] == "several.weight"
+
+
+def test_a_class_of_torchs_loss_keeps_its_weight(users: Users) -> None:
+    found = users["penalized"]
+    found.agrees()
+    assert found.names["loss.weight"] == "loss.weight"
+
+
+def test_rows_of_a_computed_number_of_classes_take_every_number_but_the_one_that_is_refused(
+    users: Users, tmp_path: Path
+) -> None:
+    found = users["rows"]
+    found.agrees()
+    found.holds("if self.classes in (-1,):", "depth=self.classes", "depth=out.shape[-1]", "if many in (-1,)")
+    # with five classes, which the run never had; and with the value that torch takes from the numbers
+    (tmp_path / "net.py").write_text(found.source.text)
+    script = (
+        "import mindspore as ms, net; x, y = ms.ops.ones((2, 5)), ms.Tensor([4, 0]); n = net.build(classes=5);"
+        "y = ms.Tensor([2, 0]); print(n(x, y).shape); n.classes = -1; n(x, y)"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.stdout == "(2, 5)\n", ran.stderr
+    assert "NotImplementedError" in ran.stderr and "self.classes was 3" in ran.stderr

@@ -10,7 +10,7 @@ import builtins
 import re
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,11 @@ IMPORTED = ("numpy", "scipy", "networkx")
 INSTALLED = {"site-packages", "dist-packages"}  # folders of installed packages
 # is called where something could not be written, and raises NotImplementedError
 NOT_CONVERTED = "msmigrate.nn.not_converted"
+
+
+def of_distributions(callees: Sequence[str]) -> bool:
+    """Whether all of these are methods of distributions, which are functions of a pair in the new file."""
+    return all(name.rpartition(".")[0] in TABLES["distributions"] for name in callees)
 
 
 def is_dtype(attribute: str) -> bool:

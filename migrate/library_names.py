@@ -44,6 +44,15 @@ def of_distributions(callees: Sequence[str]) -> bool:
     return all(name.rpartition(".")[0] in TABLES["distributions"] for name in callees)
 
 
+def parts_of_distribution(value: Any) -> dict[str, Any]:
+    """The two tensors that stand for a distribution of torch's, by their names; nothing for any other object."""
+    cls = type(value)
+    known = TABLES["distributions"].get(f"torch.distributions.{cls.__name__}", {})
+    names = {part: name for name, part in reversed(known.items()) if part in ("self[0]", "self[1]")}
+    of_torch = cls.__module__.startswith("torch.distributions.")
+    return {names[part]: getattr(value, names[part]) for part in sorted(names)} if of_torch else {}
+
+
 def is_dtype(attribute: str) -> bool:
     """Whether a name in torch is a dtype's."""
     plain = r"u?int(8|16|32|64)|float(16|32|64)|bfloat16|complex(64|128)"

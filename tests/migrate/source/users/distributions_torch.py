@@ -86,6 +86,22 @@ def discrete():
     return Discrete(), (torch.randn(5, 6), torch.tensor([0, 3, 1, 2, 2]))
 
 
+class Returned(nn.Module):
+    """The distribution itself is what the net returns, as those of PPO do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mean, self.value = nn.Linear(6, 3), nn.Linear(6, 1)
+
+    def forward(self, x: torch.Tensor):
+        return Normal(self.mean(x), 0.5), {"value": self.value(x), "policy": Categorical(logits=self.mean(x))}
+
+
+def returned():
+    torch.manual_seed(0)
+    return Returned(), (torch.randn(4, 6),)
+
+
 class Uncovered(nn.Module):
     """Methods that have no counterpart."""
 

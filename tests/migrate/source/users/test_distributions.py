@@ -29,6 +29,12 @@ def test_distributions_of_whole_numbers_and_switches(users: Users) -> None:
     found.holds("categorical_kl_divergence(dist, same)", "bernoulli_kl_divergence(on, off)")
 
 
+def test_a_distribution_that_the_net_returns_is_its_two_tensors(users: Users) -> None:
+    found = users["returned"]
+    found.agrees()
+    assert len([key for key in found.torch if key.startswith("eval")]) >= 5
+
+
 def test_what_a_pair_of_tensors_does_not_have_is_refused_at_its_place(users: Users) -> None:
     left = {problem.text for problem in users["uncovered"].source.problems}
     assert "torch.distributions.Normal.icdf has no row in the mapping table" in left

@@ -168,6 +168,8 @@ def _candidates(name: str, swapped: bool, in_place: bool) -> Iterator[str]:
         return
     if not place.startswith("torch") or place.startswith(("torch.__version__", "torch.version.")):  # texts
         return
+    if place.startswith("torch.distributions."):  # `expand` of a distribution is not that of a tensor
+        return
     if last.startswith("__"):
         part = last.strip("_")
         plain = part[1:] if swapped or in_place else part

@@ -241,6 +241,7 @@ def _case(content: Any, where: str) -> Case:
         shape=tuple(fields.take("shape", list, default=())),
         raises=fields.take("raises", str, default=None),
         train=fields.take("train", bool, default=True),
+        made=fields.take("made", dict, default={}),
     )
     fields.done()
     return case

@@ -107,6 +107,7 @@ class Case:
     shape: tuple[int, ...] = ()  # of the tensor an initializer fills
     raises: str | None = None  # the argument that translate must refuse
     train: bool = True  # also run in train mode (False: random there)
+    made: Mapping[str, Any] = field(default_factory=dict)  # argument -> class -> its arguments: the first inputs
 
 
 @dataclass(frozen=True)

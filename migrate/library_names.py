@@ -10,7 +10,7 @@ import builtins
 import re
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,20 @@ IMPORTED = ("numpy", "scipy", "networkx")
 INSTALLED = {"site-packages", "dist-packages"}  # folders of installed packages
 # is called where something could not be written, and raises NotImplementedError
 NOT_CONVERTED = "msmigrate.nn.not_converted"
+
+
+def of_distributions(callees: Sequence[str]) -> bool:
+    """Whether all of these are methods of distributions, which are functions of a pair in the new file."""
+    return all(name.rpartition(".")[0] in TABLES["distributions"] for name in callees)
+
+
+def parts_of_distribution(value: Any) -> dict[str, Any]:
+    """The two tensors that stand for a distribution of torch's, by their names; nothing for any other object."""
+    cls = type(value)
+    known = TABLES["distributions"].get(f"torch.distributions.{cls.__name__}", {})
+    names = {part: name for name, part in reversed(known.items()) if part in ("self[0]", "self[1]")}
+    of_torch = cls.__module__.startswith("torch.distributions.")
+    return {names[part]: getattr(value, names[part]) for part in sorted(names)} if of_torch else {}
 
 
 def is_dtype(attribute: str) -> bool:

@@ -377,3 +377,143 @@ def tree_unflatten(leaves: Any, treespec: Any) -> Any:
         made.append(tree_unflatten(rest[:count], inside))
         rest = rest[count:]
     return dict(zip(keys, made, strict=True)) if kind is dict else kind(made)
+
+
+# Distributions: pairs of tensors and functions of them, for compiled code passes no gradient through an object that is
+# made of tensors (`python benchmarks/graph_outputs_mindspore.py`).
+
+
+def normal_distribution(loc: Any, scale: Any) -> tuple[Any, Any]:
+    """torch's Normal as a pair: the mean and the standard deviation, in one shape."""
+    return broadcast_tensors(_beside(loc, scale), _beside(scale, loc))
+
+
+def normal_sample(distribution: Any, sample_shape: Any = ()) -> Any:
+    """Values drawn from a Normal, to which no gradient goes back."""
+    return ops.stop_gradient(normal_rsample(distribution, sample_shape))
+
+
+def normal_rsample(distribution: Any, sample_shape: Any = ()) -> Any:
+    """Values drawn from a Normal, whose gradients go to its mean and standard deviation."""
+    loc, scale = distribution
+    return loc + ops.standard_normal((*sample_shape, *loc.shape)).astype(loc.dtype) * scale
+
+
+def normal_log_prob(distribution: Any, value: Any) -> Any:
+    """The logarithm of a Normal's density at `value`."""
+    loc, scale = distribution
+    return -((value - loc) ** 2) / (2 * scale**2) - ops.log(scale) - 0.9189385332046727  # log(sqrt(2 pi))
+
+
+def normal_cdf(distribution: Any, value: Any) -> Any:
+    """The share of a Normal below `value`."""
+    loc, scale = distribution
+    return 0.5 * (1 + ops.erf((value - loc) / scale / 1.4142135623730951))  # sqrt(2)
+
+
+def normal_entropy(distribution: Any) -> Any:
+    """The entropy of a Normal."""
+    return 1.4189385332046727 + ops.log(distribution[1])  # 1 / 2 + log(sqrt(2 pi))
+
+
+def normal_kl_divergence(p: Any, q: Any) -> Any:
+    """The Kullback-Leibler divergence of two Normals."""
+    ratio = (p[1] / q[1]) ** 2
+    return 0.5 * (ratio + ((p[0] - q[0]) / q[1]) ** 2 - 1 - ops.log(ratio))
+
+
+def categorical_distribution(probs: Any = None, logits: Any = None) -> tuple[Any, Any]:
+    """torch's Categorical as a pair: the probabilities of the last axis, which sum up to 1, and their logarithms."""
+    if logits is not None:
+        logits = logits - ops.logsumexp(logits, -1, True)
+        return ops.softmax(logits, -1), logits
+    probs = probs / ops.sum(probs, -1, keepdim=True)
+    return probs, ops.log(_inside(probs))
+
+
+def categorical_sample(distribution: Any, sample_shape: Any = ()) -> Any:
+    """Indices drawn from a Categorical, int64."""
+    probs, count = distribution[0], 1
+    for size in sample_shape:
+        count = count * size
+    drawn = multinomial(ops.stop_gradient(probs).reshape((-1, probs.shape[-1])), count, True)
+    return drawn.swapaxes(0, 1).reshape((*sample_shape, *probs.shape[:-1]))
+
+
+def categorical_log_prob(distribution: Any, value: Any) -> Any:
+    """The logarithms of the probabilities of indices."""
+    logits = distribution[1]
+    index, first = broadcast_tensors(value.astype(mindspore.int64), logits[..., 0])
+    logits = ops.broadcast_to(logits, (*first.shape, logits.shape[-1]))
+    return ops.gather_elements(logits, logits.ndim - 1, index.expand_dims(-1)).squeeze(-1)
+
+
+def categorical_entropy(distribution: Any) -> Any:
+    """The entropy of a Categorical."""
+    probs, logits = distribution
+    lowest = -largest(logits.dtype)
+    return -ops.sum(probs * ops.where(logits < lowest, lowest, logits), -1)
+
+
+def categorical_kl_divergence(p: Any, q: Any) -> Any:
+    """The Kullback-Leibler divergence of two Categoricals."""
+    apart = p[0] * (p[1] - q[1])
+    apart = ops.where(ops.equal(q[0], 0), ops.full_like(apart, float("inf")), apart)
+    return ops.sum(ops.where(ops.equal(p[0], 0), ops.zeros_like(apart), apart), -1)
+
+
+def bernoulli_distribution(probs: Any = None, logits: Any = None) -> tuple[Any, Any]:
+    """torch's Bernoulli as a pair: the probabilities of a one, and the logits."""
+    if logits is not None:
+        logits = _beside(logits, None)
+        return ops.sigmoid(logits), logits
+    probs = _beside(probs, None)
+    inside = _inside(probs)
+    return probs, ops.log(inside) - ops.log1p(-inside)
+
+
+def bernoulli_sample(distribution: Any, sample_shape: Any = ()) -> Any:
+    """Zeros and ones drawn from a Bernoulli."""
+    probs = ops.stop_gradient(distribution[0])
+    return bernoulli(ops.broadcast_to(probs, (*sample_shape, *probs.shape)))
+
+
+def bernoulli_log_prob(distribution: Any, value: Any) -> Any:
+    """The logarithms of the probabilities of zeros and ones."""
+    logits, value = broadcast_tensors(distribution[1], value)
+    return -_cross_entropy(logits, value)
+
+
+def bernoulli_entropy(distribution: Any) -> Any:
+    """The entropy of a Bernoulli."""
+    probs, logits = distribution
+    return _cross_entropy(logits, probs)
+
+
+def _cross_entropy(logits: Any, probs: Any) -> Any:
+    """The cross-entropy of each Bernoulli, for which MindSpore's CPU is nearer to exact than for a softplus."""
+    ones = ops.ones_like(logits)
+    return ops.binary_cross_entropy_with_logits(logits, probs.astype(logits.dtype), ones, ones, "none")
+
+
+def bernoulli_kl_divergence(p: Any, q: Any) -> Any:
+    """The Kullback-Leibler divergence of two Bernoullis whose probabilities are neither 0 nor 1."""
+    ones = p[0] * (ops.softplus(-q[1]) - ops.softplus(-p[1]))
+    return ones + (1 - p[0]) * (ops.softplus(q[1]) - ops.softplus(p[1]))
+
+
+def _beside(value: Any, other: Any) -> Any:
+    """A tensor as it is, and a number as one of the dtype of the `other` parameter, float32 where that is none."""
+    if isinstance(value, Tensor):
+        return value
+    return ops.full((), value, dtype=other.dtype if isinstance(other, Tensor) else mindspore.float32)
+
+
+def _inside(probs: Any) -> Any:
+    """Probabilities between the smallest step of their dtype and 1 less this."""
+    step = 2.0**-23
+    if probs.dtype == mindspore.float64:
+        step = 2.0**-52
+    elif probs.dtype == mindspore.float16:
+        step = 2.0**-10
+    return ops.where(probs < step, step, ops.where(probs > 1 - step, 1 - step, probs))

@@ -27,9 +27,9 @@ RULES = {  # the functions of an epoch that a schedule's case names
 }
 ALL = ("mean", "variance", "entropy")
 MEASURES = {  # what MindSpore has of a distribution besides its density
-    **dict.fromkeys(("Normal", "Uniform", "Exponential", "Gamma", "Beta", "Bernoulli", "Gumbel", "LogNormal"), ALL),
+    **dict.fromkeys(("Uniform", "Exponential", "Gamma", "Beta", "Gumbel", "LogNormal"), ALL),
+    **dict.fromkeys(("Normal", "Bernoulli", "Categorical"), ()),  # methods that have rows of their own
     "Geometric": ALL,
-    "Categorical": ("entropy",),
     "Cauchy": ("entropy",),
     "Poisson": ("mean", "variance"),
     **dict.fromkeys(("Laplace", "HalfNormal", "StudentT"), ()),
@@ -110,6 +110,19 @@ def bind(row: Row, case: Case, xs: Sequence[Any]) -> dict[str, Any]:
             waiting = [] if argument.rest else waiting[1:]
     assert not waiting, "more inputs than arguments"
     return given
+
+
+def made_of(
+    case: Case, xs: Sequence[Any], make: Callable[[str, dict[str, Any]], Any]
+) -> tuple[dict[str, Any], list[Any]]:
+    """The arguments that a case makes of its first inputs, `{self: {torch.distributions.Normal: [loc, scale]}}`, by
+    their torch names; and the other inputs."""
+    made, rest = {}, list(xs)
+    for argument, classes in case.made.items():
+        for cls, names in classes.items():
+            made[argument] = make(cls, dict(zip(names, rest, strict=False)))
+            rest = rest[len(names) :]
+    return made, rest
 
 
 def without_gradient(case: Case) -> set[int]:

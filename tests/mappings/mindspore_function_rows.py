@@ -19,8 +19,11 @@ def run_function(name: str, row: Row, case: Case, mode: str) -> dict[str, Any]:
     """A function: forward and input gradients."""
     ms.set_seed(3)
     xs = [ms.Tensor(values) for values in inputs(name, case)]
-    call = translate(row.torch, bind(row, case, xs))
-    function = of_parts(over_inputs(resolve(call.target), call.kwargs, xs), pairs(case))
+    if case.made:
+        function = over_made(row, case)
+    else:
+        call = translate(row.torch, bind(row, case, xs))
+        function = of_parts(over_inputs(resolve(call.target), call.kwargs, xs), pairs(case))
     results = flat((ms.jit(function) if mode == "graph" and not case.train else function)(*xs))
     if not case.train:
         return {"random": array(results[0])}
@@ -52,6 +55,32 @@ def of_parts(function: Any, whole: set[int]) -> Any:
 
     join = ops.Complex()
     return function_of_parts
+
+
+def over_made(row: Row, case: Case) -> Any:
+    """The call as a function of all its inputs, of which the first make arguments, as distributions."""
+    count = sum(len(names) for classes in case.made.values() for names in classes.values())
+    makers = [
+        (resolve(translate(cls, dict.fromkeys(names, 0.5)).target), tuple(names))
+        for classes in case.made.values()
+        for cls, names in classes.items()
+    ]
+    target = resolve(str(row.mindspore))
+    constants = tuple(tuple(value) if isinstance(value, list) else value for value in case.args.values())
+
+    def function(*tensors: Any) -> Any:
+        arranged, place = (), 0
+        for make, names in makers:
+            if len(names) == 2:
+                arranged = (*arranged, make(tensors[place], tensors[place + 1]))
+            elif names[0] == "logits":
+                arranged = (*arranged, make(None, tensors[place]))
+            else:
+                arranged = (*arranged, make(tensors[place]))
+            place = place + len(names)
+        return target(*arranged, *tensors[count:], *constants)
+
+    return function
 
 
 def over_inputs(target: Any, kwargs: dict[str, Any], xs: list[Any]) -> Any:

@@ -13,6 +13,7 @@ from torch_calls import arguments, find
 def run_distribution(name: str, row: Row, case: Case, dtype: torch.dtype) -> dict[str, Any]:
     """The logarithm of the density at the drawn values, its gradient, and what the distribution says of itself."""
     _, given = arguments(row, case, dtype)
+    given = {key: torch.tensor(x, dtype=dtype) if isinstance(x, tuple) else x for key, x in given.items()}
     found = find(row.torch)(**given)
     values = torch.from_numpy(inputs(name, case)[0])
     values = values.to(dtype).requires_grad_(values.is_floating_point())

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from mapping_cases import bind
+from mapping_cases import bind, made_of
 from msmigrate.mappings.rows import Case, Row
 from torch_calls import arguments, find, joined, record, tensors
 
@@ -16,7 +16,8 @@ def run_function(name: str, row: Row, case: Case, dtype: torch.dtype) -> dict[st
     torch.manual_seed(3)
     xs = tensors(name, case, dtype)
     _, given = arguments(row, case, dtype)
-    positional, keywords = split(row, bind(row, replace(case, args=given), joined(case, xs)), set(given))
+    made, rest = made_of(case, joined(case, xs), lambda cls, words: find(cls)(**words))
+    positional, keywords = split(row, bind(row, replace(case, args=given | made), rest), set(given))
     result = find(row.torch)(*positional, **keywords)
     return {"random": result.detach()} if not case.train else record(result, xs, name)
 

@@ -88,6 +88,7 @@ CASES: dict[str, list[Callable[[], Any]]] = {
         lambda: D.Normal(0.0, 1.0).sample((4, 5)),
         lambda: composed.randn((4, 5)),
         lambda: composed.filled_normal(X),
+        lambda: composed.normal_rsample(composed.normal_distribution(0.0, 1.0), (4, 5)),
     ],
     "normal with means": [
         lambda: X + P * ops.randn_like(X),
@@ -95,6 +96,7 @@ CASES: dict[str, list[Callable[[], Any]]] = {
         lambda: mint.normal(X, P),
         lambda: D.Normal().sample((), X, P),
         lambda: composed.normal(X, P),
+        lambda: composed.normal_sample(composed.normal_distribution(X, P)),
     ],
     "normal with one mean": [
         lambda: ops.normal((4, 5), 1.5, 2.0),

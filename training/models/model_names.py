@@ -10,6 +10,7 @@ from typing import Any
 
 from ...errors import BadRecipe
 from ...migrate import model_spec
+from ...migrate.library_names import parts_of_distribution
 
 _BASIC = ("num_classes", "zero_init_residual")
 _BOTTLENECK = (*_BASIC, "groups", "width_per_group")
@@ -168,9 +169,10 @@ def _closest(name: str, known: Iterable[str]) -> str:
 
 
 def fields_of(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass by their names; of anything else none, nor of one that is a dictionary itself."""
+    """The fields of a dataclass by their names, and the two tensors of a distribution; of anything else none, nor of a
+    dataclass that is a dictionary itself."""
     if isinstance(value, (dict, type)) or not dataclasses.is_dataclass(value):
-        return {}
+        return parts_of_distribution(value)
     return {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
 
 

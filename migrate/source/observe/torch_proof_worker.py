@@ -25,6 +25,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ....errors import BadInput
+from ...library_names import parts_of_distribution
 from ...model_spec import parse, place_of, serve
 from ...torch_models import Inputs, builder, inputs_for, quietly, split
 from .observations import PROOF_FILES
@@ -197,6 +198,7 @@ def tensors(value: Any) -> list[torch.Tensor]:
         return [value]
     if isinstance(value, dict):
         value = list(value.values())
+    value = [*parts_of_distribution(value).values()] or value
     if hasattr(value, "__dataclass_fields__"):
         value = [getattr(value, name) for name in value.__dataclass_fields__]
     return [x for item in value for x in tensors(item)] if isinstance(value, (list, tuple)) else []

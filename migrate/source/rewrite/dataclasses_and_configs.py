@@ -21,6 +21,7 @@ from typing import Any
 from ...library_names import SIMPLIFIED, TABLES
 from ...source_files import blocks_of, comment
 from ..observe.observations import (
+    NONE,
     Configuration,
     DictKind,
     Kind,
@@ -33,7 +34,7 @@ from ..observe.observations import (
     kinds_of,
     replacing,
 )
-from .context import Context, Problem, Program, Unwritable, handles, receivers
+from .context import Context, Problem, Program, Unwritable, fill_template, handles, receivers
 from .library_lookups import class_by_name
 
 PLAIN_CALLS = {"abs", "bool", "dict", "float", "int", "isinstance", "len", "list", "max", "min", "range", "round"}
@@ -131,6 +132,51 @@ def entry(node: ast.Attribute, context: Context) -> ast.expr | None:
     if not always(kinds_of(node.value), DictKind) or node.attr in dir(dict):
         return None
     return context.generic_visit(ast.Subscript(node.value, ast.Constant(node.attr), node.ctx))
+
+
+# Distributions
+
+
+@handles(syntax=[ast.Attribute])
+def part_of_distribution(node: ast.Attribute, context: Context) -> ast.expr | None:
+    """`dist.mean` as `dist[0]`, for a distribution, which is a pair; None for a method, whose call has a row."""
+    of = distribution_of(kinds_of(node.value))
+    template = TABLES["distributions"][of].get(node.attr) if of is not None else None
+    if of is None or (template is None and context.program.row(f"{of}.{node.attr}") is not None):
+        return None
+    if template is None or not isinstance(node.ctx, ast.Load):
+        raise Unwritable(f"{of}.{node.attr} is not written: a distribution is a pair of tensors here")
+    return fill_template(template, {"self": context.visit(node.value)}, context.name)
+
+
+@handles("torch.distributions.kl_divergence")
+def divergence(node: ast.Call, context: Context) -> ast.expr:
+    """The divergence of two distributions of one class, by the function for this class."""
+    sides = {word.arg: word.value for word in node.keywords} | dict(zip("pq", node.args, strict=False))
+    of = [distribution_of(kinds_of(sides[side])) for side in "pq" if side in sides]
+    if len(sides) != 2 or len(of) != 2 or of[0] is None or of[0] != of[1]:
+        raise Unwritable(f"{ast.unparse(node)} is not of two distributions of one class that has a divergence")
+    return ast.Call(context.name(TABLES["divergences"][of[0]]), [context.visit(sides[side]) for side in "pq"], [])
+
+
+def distribution_of(kinds: Sequence[Kind]) -> str | None:
+    """The class of a distribution that is written as a pair; None for anything else. Raises Unwritable for what may be
+    of several classes, whose pairs hold other things."""
+    classes = {kind.cls if isinstance(kind, ObjectKind) else str(kind) for kind in kinds if kind != NONE}
+    known = classes.intersection(TABLES["distributions"])
+    if known and len(classes) > 1:
+        raise Unwritable(f"a distribution is a pair of tensors here, and this is {' or '.join(sorted(classes))}")
+    return known.pop() if known else None
+
+
+@handles("torch.Size")
+def size(node: ast.Call, context: Context) -> ast.expr:
+    """`torch.Size([2, 3])` as a tuple."""
+    (given,) = node.args or [ast.Tuple([], ast.Load())]
+    if isinstance(given, ast.List):
+        given = ast.Tuple(given.elts, ast.Load())
+    found = context.visit(given)
+    return found if isinstance(given, ast.Tuple) else ast.Call(ast.Name("tuple", ast.Load()), [found], [])
 
 
 @handles("builtins.getattr", "builtins.hasattr")

@@ -372,7 +372,8 @@ def made_by(cls: str) -> Kind:
     """The kind of what a class of torch's, or of modules, makes."""
     if COUNTERPARTS.get(cls) in ("mindspore.Parameter", "mindspore.Tensor"):
         return replace(PARAMETER, parameter=COUNTERPARTS[cls] == "mindspore.Parameter")
-    return ModuleKind(cls)
+    row = row_of(cls)
+    return ObjectKind(row.torch) if row is not None and row.kind == "distribution" else ModuleKind(cls)
 
 
 def of_modules(cls: str, program: Program) -> bool:

@@ -11,7 +11,7 @@ from ....errors import Unsupported
 from ....mappings import table
 from ....mappings.rows import Argument, Name, Row
 from ....mappings.verbs import VERBS, ValueType, as_tuple
-from ...library_names import TABLES, is_constant
+from ...library_names import TABLES, is_constant, of_distributions
 from ...source_files import alternatives, literal
 from ..observe.observations import (
     NONE,
@@ -337,6 +337,8 @@ def _is_default(row: Row, argument: str, value: Any) -> bool:
         default = ast.literal_eval(row.defaults[argument])
     except (ValueError, SyntaxError):
         return isinstance(value, Name) and str(value) == row.defaults[argument]
+    if value == [] and default == ():  # a row's list is either
+        return True
     return type(default) is type(value) and bool(default == value)
 
 
@@ -474,12 +476,13 @@ def call_of_row(node: ast.Call, callees: Sequence[str], context: Context) -> ast
     for name, row in rows.items():
         if row is None and not context.is_user_code(name):
             raise Unwritable(f"{name} has no row in the mapping table")
-    if is_variable(node.func, context) or callees != called:
+    method = of_distributions(callees)
+    if (is_variable(node.func, context) and not method) or callees != called:
         return common_call(node, rows, context)
     row = next(iter(rows.values()))
     if row is None or len(rows) > 1:
         return common_call(node, rows, context)
-    arguments = arguments_of(row, node, context, method=is_method(callees))
+    arguments = arguments_of(row, node, context, method=method or is_method(callees))
     first = arguments.get("input")
     if first is not None and row.torch in TABLES["of_floats"] and are_tensors(first.kinds, "int", "uint", "bool"):
         given = ast.Attribute(first.node, "astype", ast.Load())

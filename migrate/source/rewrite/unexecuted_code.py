@@ -441,9 +441,10 @@ class Reader:
             return methods.layers_made(self.context.owner, path, self.program) or [UNSEEN]
         found: list[Kind] = []
         for kind in self.expression(node.value):
+            of_pair = node.attr in TABLES["distributions"].get(kind.cls if isinstance(kind, ObjectKind) else "", ())
             if isinstance(kind, TensorKind) and node.attr in OF_TENSORS:
                 found.append(OF_TENSORS[node.attr])
-            elif isinstance(kind, SequenceKind) and kind.type in TABLES["pairs"] and node.attr in PAIR:
+            elif of_pair or (isinstance(kind, SequenceKind) and kind.type in TABLES["pairs"] and node.attr in PAIR):
                 found.append(SOME_TENSOR)
             elif isinstance(kind, ModuleKind) and node.attr in (*PARAMETERS, *TABLES["numbers_of_layers"]):
                 found.append(TensorKind("float32", MOST, parameter=True) if node.attr in PARAMETERS else UNSEEN)
@@ -497,8 +498,7 @@ class Reader:
         # an argument of a function that computes: a constructor would make layers with it
         if kinds == [UNSEEN] and handed and not self.context.in_python:
             return ["builtins.object.__call__"], [UNSEEN]
-        names: list[str] = []
-        gives: list[Kind] = []
+        names, gives = list[str](), list[Kind]()
         for kind in kinds:
             if isinstance(kind, ModuleKind):
                 names.append(f"module {kind.cls}")
@@ -532,7 +532,7 @@ class Reader:
     def _given(self, name: str) -> list[Kind]:
         """The kinds of the result of a class or a function."""
         row = self.program.row(name)
-        if name in COUNTERPARTS or (row is not None and row.is_module):
+        if name in COUNTERPARTS or (row is not None and (row.is_module or row.torch in TABLES["distributions"])):
             return [methods.made_by(name)]
         if name in self.program.translated or is_settings(name, self.program):
             modules = any(name in bases for bases in self.program.facts.orders)
@@ -549,9 +549,9 @@ class Reader:
                 set_kinds(function, kinds)
                 return [f"module {kind.cls}" for kind in kinds if isinstance(kind, ModuleKind)], [SOME_TENSOR]
             if kinds and all(isinstance(kind, CallableKind) and kind.what == "function" for kind in kinds):
-                functions = [kind.name for kind in kinds if isinstance(kind, CallableKind)]
                 set_kinds(function, kinds)
-                return [*map(self._known, functions)], [g for name in functions for g in self._given(name)]
+                functions = [self._known(kind.name) for kind in kinds if isinstance(kind, CallableKind)]
+                return functions, [g for name in functions for g in self._given(name)]
             if own := methods.method_of(self.context.owner, function.attr, self.program):
                 return own
             if any(base.startswith("torch.nn.Module") for base in self.program.facts.bases(self.context.owner)):
@@ -588,8 +588,8 @@ class Reader:
                 return [f"builtins.list.{method}"], UNSEEN if method == "pop" else NONE
             case DictKind():
                 return [f"builtins.dict.{method}"], UNSEEN
-            case ObjectKind("logging.Logger"):
-                return [f"logging.Logger.{method}"], NONE
+            case ObjectKind(cls) if cls in ("logging.Logger", *TABLES["distributions"]):
+                return [f"{cls}.{method}"], NONE if cls == "logging.Logger" else SOME_TENSOR
             case _ if kind == UNSEEN and method in OF_PYTHON and not methods.of_torch(method):
                 return [f"builtins.object.{method}"], UNSEEN
             case _ if kind == UNSEEN and (found := methods.methods_of_modules(method, self.program)):

@@ -6,6 +6,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
+from msmigrate.migrate.library_names import parts_of_distribution
 
 
 def flat(value: Any, kind: type) -> list[Any]:
@@ -14,6 +15,7 @@ def flat(value: Any, kind: type) -> list[Any]:
         return [value]
     if is_dataclass(value):
         value = [getattr(value, field.name) for field in fields(value)]
+    value = parts_of_distribution(value) or value
     if isinstance(value, dict):
         value = list(value.values())
     return [tensor for item in value for tensor in flat(item, kind)] if isinstance(value, (list, tuple)) else []

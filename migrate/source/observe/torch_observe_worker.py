@@ -322,8 +322,9 @@ def _files(modules: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for module in modules:
         file = getattr(sys.modules.get(module), "__file__", None)
-        own = isinstance(file, str) and file.endswith(".py") and _of_models(file) and Path(file).is_file()
-        if own and module_name(module) == module:
+        if not isinstance(file, str) or module_name(module) != module:
+            continue
+        if file.endswith(".py") and _of_models(file) and Path(file).is_file():
             found[module] = file  # torch.ops names a file that does not exist
     return found
 

@@ -528,16 +528,18 @@ def checkpointed(call: ast.Call, context: Context) -> ast.expr:
 @handles(syntax=[ast.Compare, ast.Call, ast.Attribute])
 def version_asked(node: ast.Compare | ast.Call | ast.Attribute, context: Context) -> ast.expr | None:
     """`torch.__version__ >= "1.5.0"`, or `newer(torch.__version__, "1.5.0")`, as its value in the run."""
-    given = [node] if isinstance(node, ast.Attribute) else list(ast.iter_child_nodes(node))
-    given = [part.value if isinstance(part, ast.keyword) else part for part in given]
+    given: list[ast.expr] = [node]
+    if isinstance(node, ast.Call):
+        given = [node.func, *node.args, *(word.value for word in node.keywords)]
     asking = [part for part in given if any(map(_is_version, ast.walk(part)))]
     fixed = isinstance(node, ast.Compare) or all(part in asking or literal(part)[0] for part in given[1:])
     return _only_constant(node) if asking and fixed else None
 
 
 def _is_version(node: ast.AST) -> bool:
-    named = isinstance(node, ast.Attribute) and node.attr == "__version__"
-    return named and always(kinds_of(node.value), PythonModule)
+    if not isinstance(node, ast.Attribute) or node.attr != "__version__":
+        return False
+    return always(kinds_of(node.value), PythonModule)
 
 
 def as_dtype(node: ast.expr, context: Context) -> ast.expr | None:

@@ -45,9 +45,7 @@ from .context import (
 )
 
 PLACES = ("device", "dtype", "memory_format", "layout")  # for these, constructors drop a None
-SIDES_OF_CONVOLUTIONS = tuple(
-    f"{one}_padding" for one in ("conv2d", "conv3d", "transposed2d", "transposed3d", "output")
-)
+SIDES_OF_CONVOLUTIONS = {f"{n}_padding" for n in ("conv2d", "conv3d", "transposed2d", "transposed3d", "output")}
 SIDES = {"1d": 1, "2d": 2, "3d": 3}
 SCALED = ("torch.add", "torch.sub")
 STARTING = "msmigrate.nn.starting_at"
@@ -197,6 +195,7 @@ def _crossed(
 ) -> dict[str, ast.expr]:
     item = given[argument.torch]
     known, value = literal(item.node)
+    symbolic = VERBS[argument.verb].symbolic if argument.verb else None
     if UNSEEN in item.kinds and argument.verb in TABLES["number_or_raises"]:
         item = item._replace(kinds=[PlainKind(TABLES["number_or_raises"][argument.verb])])
     if UNSEEN in item.kinds and (argument.verb or argument.values or argument.only or argument.refuse):
@@ -207,7 +206,6 @@ def _crossed(
         try:
             return _constant(row, argument, value, given, name, every)
         except ByComputedValue:
-            symbolic = VERBS[argument.verb].symbolic if argument.verb else None
             nodes = symbolic(item.node, frozenset({_type(of_constant(value))})) if symbolic else None
             if nodes is None:
                 raise
@@ -217,15 +215,14 @@ def _crossed(
         return dict.fromkeys(argument.to, item.node)  # already a MindSpore name, or a tensor's attribute
     limited = bool(argument.only or argument.refuse or (argument.values and not argument.to))
     if limited and not _never(item, argument):
-        others = () if argument.only or argument.values or argument.verb else argument.refuse
-        if item.constants is None and not (others and all(isinstance(kind, PlainKind) for kind in item.kinds)):
+        refused = () if argument.only or argument.values or argument.verb else argument.refuse
+        if item.constants is None and not (refused and all(isinstance(kind, PlainKind) for kind in item.kinds)):
             raise Unwritable(f"{row.torch}: {argument.torch} may be another than {' or '.join(only)}: {argument.why}")
         for constant in item.constants or ():
             _value(row, argument, constant, given)  # raises where it does not cross
-        by_value(given, argument.torch, others)
+        by_value(given, argument.torch, refused)
         if not argument.to:
             return {}
-    symbolic = VERBS[argument.verb].symbolic if argument.verb else None
     if argument.values or (symbolic is None and argument.verb):
         if item.constants is not None and len(item.constants) == 1:
             by_value(given, argument.torch)

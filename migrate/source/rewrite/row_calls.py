@@ -215,12 +215,12 @@ def _crossed(
         return dict.fromkeys(argument.to, item.node)  # already a MindSpore name, or a tensor's attribute
     limited = bool(argument.only or argument.refuse or (argument.values and not argument.to))
     if limited and not _never(item, argument):
-        others = () if argument.only or argument.values or argument.verb else argument.refuse
-        if item.constants is None and not (others and all(isinstance(kind, PlainKind) for kind in item.kinds)):
+        refused = () if argument.only or argument.values or argument.verb else argument.refuse
+        if item.constants is None and not (refused and all(isinstance(kind, PlainKind) for kind in item.kinds)):
             raise Unwritable(f"{row.torch}: {argument.torch} may be another than {' or '.join(only)}: {argument.why}")
         for constant in item.constants or ():
             _value(row, argument, constant, given)  # raises where it does not cross
-        by_value(given, argument.torch, others)
+        by_value(given, argument.torch, refused)
         if not argument.to:
             return {}
     symbolic = VERBS[argument.verb].symbolic if argument.verb else None

@@ -49,8 +49,8 @@ class Moving:
     def parameters(self) -> dict[str, np.ndarray]:
         return {"fc.weight": self.weight}
 
-    def hyperparameters(self) -> dict[str, np.ndarray]:
-        return {"fc.weight": np.array([self.rates[self.taken], 0.0])}
+    def hyperparameters(self) -> dict[Part, dict[str, np.ndarray]]:
+        return {RATES: {"fc.weight": np.array([self.rates[self.taken], 0.0])}}
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         return lambda *_, **__: {}

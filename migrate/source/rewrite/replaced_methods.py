@@ -6,6 +6,8 @@ Cells; so an assignment to `forward` becomes one to construct, under the same co
 
 torch's layers look at `self.eps` or `self.p` whenever they run; MindSpore's do not, so that an assignment to these is
 a call that changes the layer, or refused.
+
+Below stand the lookups of unexecuted_code.py: what a class, an attribute or a call gives in code that did not run.
 """
 
 from __future__ import annotations

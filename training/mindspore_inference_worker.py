@@ -40,7 +40,8 @@ from .models import mindspore_models  # noqa: E402
 from .models.model_names import flat, is_ours  # noqa: E402
 from .options import TARGETS  # noqa: E402
 from .recipe.schema import ARRAYS  # noqa: E402
-from .step.mindspore_step import build_loss, first_tensor  # noqa: E402
+from .step.mindspore_amp import first_tensor  # noqa: E402
+from .step.mindspore_step import build_loss  # noqa: E402
 
 AHEAD = 2  # batches that are prepared while the net works on one
 NO_KEY = np.zeros(3, dtype=np.int64)  # nothing is drawn

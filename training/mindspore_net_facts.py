@@ -24,8 +24,9 @@ from .recipe.schema import Amp, Recipe
 from .run.mindspore_distributed import Team
 from .run.mindspore_setup import make_net, make_step
 from .run.train_job import Job
+from .step.mindspore_amp import first_tensor
 from .step.mindspore_compile import Graphs
-from .step.mindspore_step import TrainStep, first_tensor
+from .step.mindspore_step import TrainStep
 from .step.mindspore_step_state import state as state_of
 from .step.parameter_groups import parameter_groups
 

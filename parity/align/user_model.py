@@ -191,11 +191,12 @@ def run_users(what: str, function: Callable[[], Any]) -> Any:
 
 
 def first(output: Any, kind: type) -> Any:
-    """The logits: the first tensor of what the model returned."""
+    """The logits: the first floating tensor of what the model returned, or the first one where none is. A policy may
+    return the action that it took before the probabilities."""
     found = flat(output, kind)
     if not found:
         raise BadInput(f"the model returns {type(output).__name__} without a tensor")
-    return found[0]
+    return next((each for each in found if "float" in str(each.dtype).lower()), found[0])
 
 
 NO_TENSOR = (

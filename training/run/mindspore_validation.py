@@ -22,8 +22,9 @@ from ..metrics import Metrics, Tally
 from ..models import mindspore_models
 from ..models.mindspore_models import canonical_parameters
 from ..recipe.schema import Recipe
+from ..step.mindspore_amp import first_tensor
 from ..step.mindspore_compile import Graphs
-from ..step.mindspore_step import Images, build_loss, first_tensor, inputs_of
+from ..step.mindspore_step import Images, build_loss, inputs_of
 from .mindspore_distributed import Team
 
 # messages of MindSpore's CPU and device backends, oneDNN and the C++ library when memory has run out

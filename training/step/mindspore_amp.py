@@ -1,4 +1,4 @@
-"""Mixed precision, the loss scale, and the look at gradients that it begins with."""
+"""Mixed precision, the loss scale, and the look at gradients that it begins with; what a net returns, in float32."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from .parameter_groups import is_norm
 
 HALVES = {"float16": mstype.float16, "bfloat16": mstype.bfloat16}
 # torch.autocast's layers: convolutions and matrix products
+FLOATING = (mstype.float16, mstype.bfloat16, mstype.float32, mstype.float64)
 PRODUCTS = (
     nn.Conv1d,
     nn.Conv2d,
@@ -150,6 +151,27 @@ def in_float32(output: Any) -> Any:
     if isinstance(output, dict):
         return {key: in_float32(each) for key, each in output.items()}
     return output
+
+
+def first_tensor(output: Any) -> Any:
+    """The first floating tensor of a nest of tuples, lists and dicts, or the first one, in float32; also under jit."""
+    tensors = _tensors(output)
+    for each in tensors:
+        if each.dtype in FLOATING:
+            return ops.cast(each, mstype.float32)
+    return ops.cast(tensors[0], mstype.float32)
+
+
+def _tensors(output: Any) -> Any:
+    if isinstance(output, Tensor):
+        return (output,)
+    if isinstance(output, dict):
+        output = list(output.values())
+    found = ()
+    if isinstance(output, (tuple, list)):
+        for each in output:
+            found = found + _tensors(each)
+    return found
 
 
 class LossScale(nn.Cell):

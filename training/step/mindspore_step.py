@@ -19,7 +19,7 @@ from ...migrate import model_spec
 from ..models import model_names
 from ..models.mindspore_models import Canonical, canonical_parameters
 from ..recipe.schema import Ema, Part, Recipe, construct, decay, table_args
-from .mindspore_amp import LossScale, Precision, finite_check, in_float32
+from .mindspore_amp import LossScale, Precision, finite_check, first_tensor, in_float32
 from .parameter_groups import parameter_groups
 
 Images: TypeAlias = "Tensor | tuple[Tensor, ...]"  # a net's inputs
@@ -503,15 +503,6 @@ def inputs_of(images: Images) -> tuple[Tensor, ...]:
 def rows_of(images: Images, part: slice) -> Images:
     """Some rows of a batch."""
     return mindspore.mutable(tuple(each[part] for each in images)) if isinstance(images, tuple) else images[part]
-
-
-def first_tensor(output: Any) -> Any:
-    """The first tensor of a nest of tuples, lists and dicts, in float32; also under jit."""
-    while not isinstance(output, Tensor):
-        if isinstance(output, dict):
-            output = list(output.values())
-        output = output[0]
-    return ops.cast(output, mstype.float32)
 
 
 def _mean(losses: Any) -> Any:

@@ -46,6 +46,16 @@ def loss(outputs, labels):
 
 def shares():
     return {"model": Shares(), "loss": loss}
+
+
+class Chosen(Net):
+    def forward(self, x):
+        x = super().forward(x)
+        return {"places": [x.argmax(-1)], "shares": torch.sigmoid(x)}
+
+
+def chosen():
+    return {"model": Chosen(), "loss": lambda outputs, labels: loss(outputs["shares"], labels)}
 """,
     "mindspore": """
 import mindspore
@@ -80,6 +90,16 @@ def shares():
 
 
 SCALE = 1.0
+
+
+class Chosen(Net):
+    def construct(self, x):
+        x = super().construct(x)
+        return {"places": [ops.argmax(x, -1)], "shares": ops.sigmoid(x)}
+
+
+def chosen():
+    return {"model": Chosen(), "loss": lambda outputs, labels: loss(outputs["shares"], labels)}
 """,
 }
 RECIPE: dict[str, Any] = {"optimizer": {"name": "Adam", "args": {"lr": 0.01}}, "clip": {"max_norm": 0.5}}
@@ -117,6 +137,14 @@ def test_the_loss_of_a_model_that_returns_shares_is_given_shares(scale: float, f
     assert {finding.name for finding in given} == {"loss", "logits.grad"}
     assert all((finding.verdict is Verdict.FAIL) is fails for finding in given)
     assert bool(failed(report)) is fails
+
+
+@pytest.mark.parametrize(("scale", "fails"), [(1.0, False), (1.001, True)])
+def test_the_first_output_may_be_the_places_of_the_largest(scale: float, fails: bool, tmp_path: Path) -> None:
+    """As of a policy, which returns the action that it took: the logits are the first floating output."""
+    report = run(tmp_path, "chosen()", scale)
+    assert any(finding.name == "logits" for finding in report.findings)
+    assert bool(failed(report)) is fails, failed(report)
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_what_reads_scripts_models_and_checkpoints_finds_the_same_row() -> None:
 
 def test_every_row_with_tensors_of_a_module_is_of_a_kind_that_models_are_made_of() -> None:
     """Else a command that asks only for layers and modules knows nothing of it, as once of SyncBatchNorm."""
-    assert {row.kind for row in table.rows() if row.state} == {"layer", "module", "optimizer"}
+    assert {row.kind for row in table.rows() if row.state} == {"layer", "loss", "module", "optimizer"}
 
 
 def test_a_synchronized_batch_norm_is_paired_as_the_batch_norm_that_it_is_in_one_process() -> None:

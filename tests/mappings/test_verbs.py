@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mapping_cases import bind
+from mapping_cases import bind, made_of
 from msmigrate import errors
 from msmigrate.mappings import table
 from msmigrate.mappings.rows import Case, Row
@@ -194,7 +196,8 @@ def test_every_verb_is_used_by_a_row() -> None:
     ids=lambda item: getattr(item, "torch", ""),
 )
 def test_a_row_goes_back_and_forth(row: Row, case: Case) -> None:
-    tensors = [f"tensor {index}" for index, _ in enumerate(case.inputs)]
+    made, tensors = made_of(case, [f"tensor {index}" for index, _ in enumerate(case.inputs)], lambda cls, _: cls)
+    case = replace(case, args={**made, **case.args})
     given = bind(row, case, tensors) if row.kind == "function" else case.args
     call = table.translate(row.torch, given)
     if call.target != row.mindspore:

@@ -104,9 +104,10 @@ if sys.argv[1] == "torch":
     with rounding_as_mindspore():
         loss = torch.nn.functional.cross_entropy(given, torch.from_numpy(labels), reduction="sum")
         (gradient,) = torch.autograd.grad(loss, given)
-        wide = torch.from_numpy(x)
+        shares = given.detach().log_softmax(-1)
+    wide = torch.from_numpy(x)
     mish = torch_precision.mish_gradient_of_fractions(torch.ones_like(wide), wide)
-    found = tanh_of_fractions(wide), given.detach().log_softmax(-1), gradient, mish
+    found = tanh_of_fractions(wide), shares, gradient, mish
 else:
     from mindspore import Tensor, grad, nn, ops
     labels = Tensor(labels.astype(numpy.int32))

@@ -31,7 +31,7 @@ from msmigrate.parity.record.recorder import (
 )
 from msmigrate.parity.result import Report
 from msmigrate.parity.run_folder import INPUTS
-from msmigrate.parity.trace import Trace, TraceWriter
+from msmigrate.parity.trace import RATES, Trace, TraceWriter
 from msmigrate.training.recipe import reader as recipes
 from msmigrate.training.recipe import schema
 from msmigrate.workflows import parity_step
@@ -172,7 +172,7 @@ class Counting:
             "loss_scaling": {"scale": one[:1]},
             "ema": {"fc.weight": one},
             "optimizer_state": {"momentum_buffer": {"fc.weight": one}},
-            "hyperparameters": {"fc.weight": one},
+            "hyperparameters": {RATES: {"fc.weight": one}},
             "evaluate": [one],
             "loss": (one[:1], one),
             "clipped": {"fc.weight": one},

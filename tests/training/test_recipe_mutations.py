@@ -33,6 +33,7 @@ HALF = "half-a-character"  # stands for one, which YAML's writer refuses and its
 PLAIN = ("Resize", "CenterCrop", "Pad", "Grayscale", "ToTensor", "Normalize")  # transforms that draw nothing
 REQUIRED = {
     "milestones": [1],
+    "lr_lambda": "factors.py:warm_up",
     "schedulers": [{"name": "StepLR", "args": {"step_size": 2}}, {"name": "LinearLR"}],
     "mean": [0.5],
     "std": [0.5],

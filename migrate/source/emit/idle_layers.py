@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ....mappings.rows import Row
 from ...library_names import CONTAINERS
 from ...source_files import comment, short
 from ..observe.observations import (
@@ -118,7 +119,12 @@ def has_parameters(made: ast.expr, program: Program) -> bool:
         inside = [e for a in made.args for e in (a.elts if isinstance(a, (ast.List, ast.Tuple)) else [a])]
         return bool(made.keywords) or any(has_parameters(one, program) for one in inside)
     rows = [program.row(name) for name in names]
-    return any(row is None or row.torch in CONTAINERS or row.kind not in OF_VALUES or bool(row.state) for row in rows)
+    return any(row is None or row.torch in CONTAINERS or row.kind not in OF_VALUES or _trains(row) for row in rows)
+
+
+def _trains(row: Row) -> bool:
+    """Whether a row's layer has parameters: a loss may have tensors, which are buffers."""
+    return row.kind != "loss" and bool(row.state)
 
 
 def _is_plain(program: Program, qualified: str) -> bool:

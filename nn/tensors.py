@@ -1,4 +1,5 @@
-"""Tensors created, rearranged and cut as in torch, where MindSpore has no operator or one that fails on the CPU.
+"""Tensors created, rearranged and cut as in torch, where MindSpore has no operator or one that fails on the CPU; and
+distributions as torch.distributions has them, each a tuple of its tensors, which graph mode passes gradients through.
 
 The argument names are torch's; functions that create tensors keep torch's rules for the dtype.
 """
@@ -457,9 +458,9 @@ def categorical_entropy(distribution: Any) -> Any:
 
 def categorical_kl_divergence(p: Any, q: Any) -> Any:
     """The Kullback-Leibler divergence of two Categoricals."""
-    apart = p[0] * (p[1] - q[1])
-    apart = ops.where(ops.equal(q[0], 0), ops.full_like(apart, float("inf")), apart)
-    return ops.sum(ops.where(ops.equal(p[0], 0), ops.zeros_like(apart), apart), -1)
+    terms = p[0] * (p[1] - q[1])
+    terms = ops.where(ops.equal(q[0], 0), ops.full_like(terms, float("inf")), terms)
+    return ops.sum(ops.where(ops.equal(p[0], 0), ops.zeros_like(terms), terms), -1)
 
 
 def bernoulli_distribution(probs: Any = None, logits: Any = None) -> tuple[Any, Any]:

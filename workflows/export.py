@@ -275,11 +275,11 @@ def _follow(command: list[str], log: Path, name: str, host: str) -> None:
 
 
 def _advice(exported: Exported) -> str:
-    """What to do where an output has no verdict because torch's own runs are far apart."""
+    """What to do where an output has no verdict because torch's own runs differ much."""
     if not any(one.measure.unjudged is Unjudged.NOISE for one in exported.comparisons):
         return ""
     return (
-        " An output whose own runs are so far apart is mostly drawn: export a net that returns what it does not draw, "
+        " An output whose own runs differ so much is mostly drawn: export a net that returns what it does not draw, "
         "such as the mean."
     )
 

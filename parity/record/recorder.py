@@ -213,10 +213,10 @@ class Side(Protocol):
         schedule moves it."""
         if not self.alignment.scope.rates:
             return {}
-        step, apart = self.train_step, self.alignment.left_alone
+        step, left_alone = self.train_step, self.alignment.left_alone
         rates, decays, momenta = step.learning_rates(), step.weight_decays(), step.momenta()
-        pairs = {name: np.array([rates[name], decays[name]]) for name in rates if name not in apart}
-        return {RATES: pairs, MOMENTA: {n: np.array([value]) for n, value in momenta.items() if n not in apart}}
+        pairs = {name: np.array([rates[name], decays[name]]) for name in rates if name not in left_alone}
+        return {RATES: pairs, MOMENTA: {n: np.array([value]) for n, value in momenta.items() if n not in left_alone}}
 
     def restart(self) -> None:
         """Back to the starting weights with a new optimizer and schedule."""

@@ -431,8 +431,8 @@ class Sloped(nn.Module):
         self.register_buffer("slopes", torch.tensor([[-1.0, 0.0, 1.0]]))
 
     def forward(self, outputs, labels):
-        apart = outputs - labels
-        return apart.abs().mean() + F.linear(apart, self.slopes).abs().mean()
+        difference = outputs - labels
+        return difference.abs().mean() + F.linear(difference, self.slopes).abs().mean()
 """
 
 

@@ -50,10 +50,10 @@ def test_a_kernel_is_as_far_off_as_the_table_says(measured: dict[str, Any], kern
 
 @pytest.mark.full
 def test_mindspore_adds_as_the_table_says_to_the_bit() -> None:
-    apart = told("sums.py")
-    assert apart.pop("prelu") < 0.4, "as far from float64, and not the same numbers everywhere"
+    unlike = told("sums.py")
+    assert unlike.pop("prelu") < 0.4, "as far from float64, and not the same numbers everywhere"
     to_the_bit = [kernel.function for kernel in kernels() if kernel.added in ("by row", "by image")]
-    assert apart == dict.fromkeys(to_the_bit, 0.0)
+    assert unlike == dict.fromkeys(to_the_bit, 0.0)
 
 
 @pytest.mark.parametrize("slopes", [1, 6], ids=["one", "one for each channel"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -102,9 +101,8 @@ def build_loss(recipe: Recipe) -> Callable[..., Any]:
     return loss
 
 
-@cache
 def _of_the_user(name: str) -> Any:
-    """The function or class; read once, for a compiled step begins anew in another folder, and a path is relative."""
+    """The function or class of a recipe's own loss, by its FILE.py:NAME."""
     return model_spec.function(model_spec.parse(name))
 
 

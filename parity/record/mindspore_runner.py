@@ -23,7 +23,7 @@ from ...training.data.mindspore_dataloader import target
 from ...training.models.mindspore_models import canonical_parameters
 from ...training.models.model_names import flat
 from ...training.recipe.schema import Recipe
-from ...training.step.mindspore_compile import Graphs
+from ...training.step.mindspore_compile import Graphs, forget_graphs
 from ...training.step.mindspore_step import KeptOptimizer, StepResult, TrainStep
 from ...training.step.mindspore_step_state import completed, load_state, momenta, optimizer_state
 from ..align.alignment import IDENTITY, Alignment
@@ -201,7 +201,7 @@ class MindSporeSide(Side):
             step.watches = False
         with Graphs().watching(only=not own):
             step(inputs if len(inputs) > 1 else inputs[0], target(labels))
-        mindspore.ms_memory_recycle()  # else a graph would be reused in which the draws are not fixed
+        forget_graphs()  # else a graph would be reused in which the draws are not fixed
         self.restart()
 
     def _step(self, mode: str) -> TrainStep:

@@ -76,6 +76,10 @@ def test_what_changes_only_values_is_compiled_once(compiled: dict[str, Any], wha
     assert compiled["again"][what] == []
 
 
+def test_what_was_forgotten_is_compiled_again(compiled: dict[str, Any]) -> None:
+    assert compiled["after"] == [15.0, 30.0] * 4
+
+
 def test_every_row_of_the_table_says_when_and_what() -> None:
     rows = read_yaml(TABLE)
     assert all(set(row) <= {"says", "again", "write", "by_target"} and "write" in row for row in rows)

@@ -109,6 +109,17 @@ class Graphs:
         self.made.append(Graph(place, seconds, why))
 
 
+def forget_graphs() -> None:
+    """What has been compiled is compiled again when it is called next.
+
+    MindSpore's own ms_memory_recycle also frees the graphs, and was seen to end the process (signal 11) where one was
+    left of a net that is gone.
+    """
+    api.ms_compile_cache.clear()
+    for graphs in api.cells_compile_cache.values():
+        graphs.clear()
+
+
 class _Compiled(BaseException):
     """The first function is compiled, and no more is needed; a user's `except Exception` does not catch this."""
 

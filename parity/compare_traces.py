@@ -26,7 +26,7 @@ from .options import MODEL, STAGES, WHOLE, Narrowing
 from .replay.module_calls import Outcome, Recording, failed
 from .result import Finding
 from .run_folder import KEY, MINDSPORE, MINDSPORE_REPLAY, UNDEFINED, UNJUDGED, matched, replayed, torch_runs
-from .tensor_verdict import FLOOR_ULPS, Unjudged, Verdict, judge
+from .tensor_verdict import FLOOR_ULPS, Unjudged, Verdict, judge, without_zeros
 from .trace import ALONE, DISTRIBUTION, SIDES_STAGE, Entry, Key, Part, Trace
 
 Sides = tuple[str, str]  # the names of the reference and of what is judged against it
@@ -287,6 +287,12 @@ def _finding(of: _Family, entry: Entry) -> Finding:
         m = judge(exact, noisy, subject, **known)
     if runs and m.unjudged is Unjudged.NOT_FINITE and (inner := ~_at_the_end([exact, *noisy, subject])).any():
         m = judge(exact[inner], [run[inner] for run in noisy], subject[inner], **known)
+    split = m.verdict is not Verdict.PASS and finite.all() and not known["zero"]
+    only = usual.where_not_zero(entry) if split else None
+    if only is not None and only.shape == exact.shape:
+        before = None if runs else usual.noise_before(entry, exact[only], only)
+        rest = judge(exact[only], [run[only] for run in noisy], subject[only], **known, known=before)
+        m = without_zeros(m, rest, only)
     size = m.size or 1.0
     numbers = {"error": m.relative, "noise": m.noise / size, "allowed": m.allowed / size, "ratio": m.ratio}
     return Finding.of(entry, m.verdict, m.why, m.unjudged, **numbers)

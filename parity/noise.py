@@ -136,12 +136,12 @@ class UsualNoise:
         found = [t.entries[then.key] for t in self.family[1:] if then.key in t.entries] if then is not None else []
         return found[0].dtype if found else entry.dtype
 
-    def noise_before(self, entry: Entry, exact: np.ndarray) -> Measured:
+    def noise_before(self, entry: Entry, exact: np.ndarray, only: np.ndarray | None = None) -> Measured:
         """The noise that an entry of such a step is judged by: that of the same tensor in the last step that the
         float32 runs took, as large in proportion to the tensor as there; what storing weights adds to a change stays
         as it is. Learning rates have none.
 
-        exact: the recorded float64 elements, flat.
+        exact: the recorded float64 elements, flat; only: bool, which of all recorded elements these are, else all.
         """
         then = self._before(entry)
         if then is None:
@@ -149,6 +149,8 @@ class UsualNoise:
         reference = self.family[0].array(then.key).astype(np.float64, copy=False)
         distances = [distance(t.array(then.key), reference) for t in self.family[1:] if then.key in t.entries]
         distances = [each for each in distances if each.shape == reference.shape and np.isfinite(each).all()]
+        if only is not None and only.shape == reference.shape:
+            reference, distances = reference[only], [each[only] for each in distances]
         if is_of_a_step(then):
             distances = [without_farthest(each) for each in distances]
         found = Measured.of(distances) if distances else Measured(math.inf, math.inf)
@@ -196,6 +198,23 @@ class UsualNoise:
         if name not in self._zeros:
             self._zeros[name] = self._cancels(("gradients", "parameters", name, 0))
         return self._zeros[name]
+
+    def where_not_zero(self, entry: Entry) -> np.ndarray | None:
+        """Which recorded elements of what an optimizer made have a gradient that is not zero in exact arithmetic (flat,
+        bool): of one bias for query, key and value a third is the key's. None where all have, or none, or nobody knows.
+
+        An element that is exactly zero in all of torch's runs, as of a unit that never fires, is one like any other.
+        """
+        key = ("gradients", "parameters", entry.name, 0)
+        if not is_of_a_step(entry) or not all(key in trace.entries for trace in self.steps):
+            return None
+        exact, *runs = (trace.array(key).astype(np.float64) for trace in self.steps)
+        if self.steps[0].about.get(ROUNDED) is True or any(run.shape != exact.shape for run in runs):
+            return None
+        noise = max((float(np.linalg.norm(run - exact)) for run in runs), default=0.0) / math.sqrt(max(exact.size, 1))
+        moves = np.logical_or.reduce([each != 0.0 for each in (exact, *runs)])
+        found = ~(moves & (np.abs(exact) <= ZERO * noise))
+        return found if found.any() and not found.all() else None
 
     def _cancels(self, key: Key) -> bool:
         if not all(key in trace.entries for trace in self.steps):

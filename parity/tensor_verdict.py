@@ -16,7 +16,7 @@ rounding, is allowed CANCELLED times as much.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -216,3 +216,15 @@ def without_farthest(distances: np.ndarray) -> np.ndarray:
     kept = distances.copy()
     kept[np.argpartition(distances, -count)[-count:]] = 0.0
     return kept
+
+
+def without_zeros(whole: Measure, rest: Measure, only: np.ndarray) -> Measure:
+    """What is said of a tensor some of whose gradient is zero but for rounding, which an optimizer that divides by the
+    gradient's size makes steps of. rest: what is known of the elements `only`, whose gradient is not."""
+    if rest.verdict is Verdict.NONE:
+        return whole
+    zeros = f"{only.size - int(only.sum())} of {only.size} of its numbers"
+    if rest.verdict is Verdict.FAIL:
+        return replace(rest, why=f"{rest.why} (without {zeros}, whose gradient is zero but for rounding)")
+    why = f"the gradient of {zeros} is zero but for rounding; the others agree"
+    return replace(rest, verdict=Verdict.NONE, why=why, unjudged=Unjudged.ZERO_GRADIENT)

@@ -13,8 +13,9 @@ from msmigrate.parity.compare_traces import Traces, compare, without_lone_output
 from msmigrate.parity.options import STAGES
 from msmigrate.parity.result import Finding, Report
 from msmigrate.parity.run_folder import MINDSPORE, TORCH32, TORCH32_OTHER, TORCH64, UNJUDGED, matched
-from msmigrate.parity.tensor_verdict import Verdict
-from traces import STEP, Run, Tensor, only, renamed, values, without
+from msmigrate.parity.tensor_verdict import Unjudged, Verdict
+from msmigrate.parity.trace import STEPS_TAKEN
+from traces import MATCHED, STEP, Change, Run, Tensor, only, renamed, values, without
 
 
 def failed(report: Report) -> list[Finding]:
@@ -222,6 +223,61 @@ def test_starting_weights_are_equal_to_the_bit_even_outside_the_sample(tmp_path:
         if element % 24 == 7:
             report = Run(mindspore=only("init", "conv.weight", one), sample=5).report(tmp_path / str(element))
             assert [f.stage for f in failed(report)] == ["init"]
+
+
+KEYS = slice(30, 60)  # the elements of one row: a key's part of a bias for query, key and value
+
+
+def divided_by_itself(side: str, at: slice = KEYS, gradient: float = 1.0, moved: float = 1.0) -> Change:
+    """What an optimizer that divides by the gradient's size makes of one that is zero but for rounding."""
+    size = {"torch64": (1e-18, 1e-9), "torch32": (1e-9, 1.0), "mindspore": (1e-9, 1.0)}[side]
+
+    def change(tensor: Tensor, array: np.ndarray) -> tuple[Tensor, np.ndarray]:
+        signs = np.sign(np.random.default_rng(int(abs(array.flat[0]) * 1e12) % 2**32).standard_normal(array.size))
+        array, here = array.copy(), (tensor.stage, tensor.name)
+        if here == ("gradients", "conv.weight"):
+            array.flat[at] = (gradient * size[0] * signs)[at]
+        if here == ("update", "conv.weight") and tensor.part in PARTS:
+            array.flat[at] = (moved * size[1] * signs)[at]
+        return tensor, array
+
+    return change
+
+
+SIDES_OF_RUN = ("torch64", "torch32", "mindspore")
+ONCE = {matched(name): {STEPS_TAKEN: 1} for name in (TORCH32, TORCH32_OTHER)}
+PARTS = ("step1", "step1 momentum_buffer", "step2", "step2 momentum_buffer")
+OTHERS = tuple(Tensor("update", part, name, MATCHED) for part in PARTS for name in ("bn.weight", "bn.bias", "fc.bias"))
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_of_a_gradient_that_is_zero_in_part_the_rest_is_judged(tmp_path: Path, later: bool) -> None:
+    sides = {side: divided_by_itself(side) for side in SIDES_OF_RUN}
+    run = partial(Run, later=later, about=ONCE if later else {}, more=OTHERS)
+    report = run(**sides).report(tmp_path / "right")
+    assert not failed(report) and report.parity
+    left = {f.part: f for f in report.findings if f.verdict is Verdict.NONE}
+    assert set(left) == (set(PARTS) if later else {"step1"})
+    assert {f.unjudged for f in left.values()} == {Unjudged.ZERO_GRADIENT}
+    assert "of 30 of 120 of its numbers is zero but for rounding" in left["step1"].why
+
+    def wrong(tensor: Tensor, array: np.ndarray) -> tuple[Tensor, np.ndarray]:
+        tensor, array = sides["mindspore"](tensor, array)
+        if (tensor.name, tensor.part) == ("conv.weight", "step2" if later else "step1"):
+            array.flat[:30] *= np.float32(1.01)
+        return tensor, array
+
+    report = run(**{**sides, "mindspore": wrong}).report(tmp_path / "wrong")
+    assert [f.part for f in failed(report)] == ["step2" if later else "step1"]
+    assert "without 30 of 120 of its numbers" in failed(report)[0].why
+
+
+def test_units_that_never_fire_are_judged(tmp_path: Path) -> None:
+    torch = {side: divided_by_itself(side, gradient=0.0, moved=0.0) for side in ("torch64", "torch32")}
+    still = divided_by_itself("mindspore", gradient=0.0, moved=0.0)
+    assert Run(**torch, mindspore=still, more=OTHERS).report(tmp_path / "still").parity
+    moved = divided_by_itself("mindspore", gradient=0.0, moved=0.01)
+    assert [f.part for f in failed(Run(**torch, mindspore=moved).report(tmp_path / "moved"))] == ["step1"]
 
 
 RETURNED = Tensor("forward", "eval", "(model)")

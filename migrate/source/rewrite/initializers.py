@@ -356,22 +356,28 @@ def _is_method_call(call: ast.Call) -> bool:
 
 
 def shares(target: ast.Subscript, function: ast.AST | None) -> bool:
-    """Whether what is written into may be a part of another tensor, which changes with it: all but an item, or a slice
-    of a variable that holds a new tensor."""
-    name, index = target.value, target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+    """Whether what is written into may be a part of another tensor, which changes with it: all but a variable that
+    holds a new tensor, or an item of an argument. An item of an item, `x[0][1] = 2`, is one of the variable."""
+    sliced, name = _is_sliced(target), target.value
+    while isinstance(name, ast.Subscript) and not _is_sliced(name):
+        name = name.value
     if not isinstance(name, ast.Name):
         return True
-    if not any(isinstance(item, ast.Slice) for item in index):
-        return False
-    given = [
-        node
-        for node in ast.walk(function or name)
-        if isinstance(node, ast.Assign) and name.id in (getattr(target, "id", "") for target in node.targets)
-    ]
-    before = [node for node in given if node.lineno < name.lineno]
-    last = max(before, key=lambda node: node.lineno, default=None)
-    reaching = [last, *(node for node in given if node.lineno >= name.lineno)]
-    return not all(node is not None and _makes_new(node.value) for node in reaching)
+    bound: list[tuple[int, bool]] = []  # in which line, and whether to a new tensor
+    for node in ast.walk(function or name):
+        if isinstance(node, (ast.Assign, ast.For)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = [part for each in targets for part in ast.walk(each) if isinstance(part, ast.Name)]
+            if any(part.id == name.id and isinstance(part.ctx, ast.Store) for part in names):
+                bound.append((node.lineno, isinstance(node, ast.Assign) and _makes_new(node.value)))
+    last = max((each for each in bound if each[0] < name.lineno), default=(0, not sliced))
+    reaching = [last, *(each for each in bound if each[0] >= name.lineno)]
+    return not all(new for _, new in reaching)
+
+
+def _is_sliced(target: ast.Subscript) -> bool:
+    index = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+    return any(isinstance(item, ast.Slice) for item in index)
 
 
 def _makes_new(value: ast.expr) -> bool:

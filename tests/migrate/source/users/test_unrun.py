@@ -142,3 +142,11 @@ def test_layers_that_a_class_makes_by_its_own_methods(users: Users) -> None:
         users[name].agrees()
         assert not users[name].source.not_run, name
         users[name].holds("self.first = self._stage(norm, 2)", "x = self.last(self.first(x))")
+
+
+def test_items_of_items_are_written_into_and_parts_of_other_tensors_are_not(users: Users) -> None:
+    for name in ("tables", "tables_more"):
+        users[name].agrees()
+        users[name].holds("start[0][2] = 0.5", "rows[1][0][3] = 7.0", "rows[-1][1] = x[1]")
+        refused = [one.text for one in users[name].source.not_run]
+        assert refused == [f"{target} is written to" for target in ("first[1]", "each[number]", "left[0]")]

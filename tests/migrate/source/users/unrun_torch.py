@@ -515,3 +515,49 @@ def either():
 
 def either_deep():
     return Either(deep=True), (torch.randn(4, 8),)
+
+
+class Tables(nn.Module):
+    """What is written into items of items, and into what is a part of another tensor."""
+
+    def __init__(self, more=False):
+        super().__init__()
+        self.fc, self.more = nn.Linear(4, 4), more
+
+    def items(self, x):
+        start = torch.full((1, 4), -5.0)
+        start[0][2] = 0.5
+        rows = torch.zeros(3, 2, 4) + x[0]
+        rows[1][0][3] = 7.0
+        rows[-1][1] = x[1]
+        return start + rows.sum((0, 1)) + x
+
+    def row(self, x):
+        rows = torch.ones(3, 4) + x
+        first = rows[0]
+        first[1] = 3.0
+        return rows
+
+    def rows(self, x):
+        kept = torch.ones(3, 4) + x
+        for number, each in enumerate(kept):
+            each[number] = 3.0
+        return kept
+
+    def halves(self, x):
+        kept = torch.ones(3, 4) + x
+        left, _ = kept.chunk(2, dim=-1)
+        left[0] = 3.0
+        return kept
+
+    def forward(self, x):
+        y = self.fc(x)
+        return self.items(y) if self.more else y
+
+
+def tables():
+    return Tables(), (torch.randn(3, 4),)
+
+
+def tables_more():
+    return Tables(more=True), (torch.randn(3, 4),)

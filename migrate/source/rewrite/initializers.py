@@ -355,6 +355,32 @@ def _is_method_call(call: ast.Call) -> bool:
     return all(name.startswith("torch.Tensor.") for name in callees_of(call))
 
 
+def is_basic_index(index: ast.expr) -> bool:
+    """Whether an index has only numbers and slices: for any other, torch makes a copy."""
+    items = index.elts if isinstance(index, ast.Tuple) else [index]
+    return all(
+        isinstance(item, ast.Slice)
+        or always(kinds_of(item), PlainKind)
+        or isinstance(getattr(item.operand if isinstance(item, ast.UnaryOp) else item, "value", None), (int, type(...)))
+        for item in items
+    )
+
+
+def stored_names(statement: ast.AST) -> set[str]:
+    """The names that a statement, or one inside of it, assigns."""
+    written = {id(node.target) for node in ast.walk(statement) if isinstance(node, ast.AugAssign)}
+    names = (node for node in ast.walk(statement) if isinstance(node, ast.Name) and id(node) not in written)
+    return {node.id for node in names if isinstance(node.ctx, (ast.Store, ast.Del))}
+
+
+def given_anew(name: str, statement: ast.stmt, function: ast.FunctionDef) -> bool:
+    """Whether a function's body gives a name another value before a statement, so that it is no argument any more."""
+    before = [n for n in function.body if isinstance(n, (ast.Assign, ast.AnnAssign)) and n.lineno < statement.lineno]
+    called = [callees_of(n.value) if isinstance(n.value, ast.Call) else [] for n in before if name in stored_names(n)]
+    kept = {*SHARING, "dropout", "dropout1d", "dropout2d", "dropout3d", "identity"}  # these may return what they get
+    return any(kept.isdisjoint(one.rpartition(".")[2].lower() for one in names) for names in called)
+
+
 def shares(target: ast.Subscript, function: ast.AST | None) -> bool:
     """Whether what is written into may be a part of another tensor, which changes with it: all but a variable that
     holds a new tensor, or an item of an argument. An item of an item, `x[0][1] = 2`, is one of the variable."""

@@ -30,7 +30,7 @@ from ..observe.observations import (
     set_kinds,
 )
 from .graph_mode import not_compiled
-from .initializers import ALWAYS, SHARING, back, begins, underlying_tensor, view_of
+from .initializers import ALWAYS, back, begins, given_anew, is_basic_index, stored_names, underlying_tensor, view_of
 from .signatures import CHANGING
 from .tensors import SHARED, gives_back, written_tensor
 
@@ -128,7 +128,7 @@ def written_arguments(function: ast.FunctionDef, files: SourceFiles, around: Seq
 
 
 def _stored_itself(statement: ast.stmt) -> set[str]:
-    return set() if isinstance(statement, (ast.FunctionDef, ast.ClassDef, *_BLOCKS)) else _stored(statement)
+    return set() if isinstance(statement, (ast.FunctionDef, ast.ClassDef, *_BLOCKS)) else stored_names(statement)
 
 
 def _written_whole(statement: ast.stmt) -> list[ast.Name]:
@@ -244,10 +244,11 @@ class _Writer:
                 self._inside(statement, views, loops)
                 continue
             names = self._written_by(statement)
-            names += [] if taken is None else [n for n in _stored(taken) if self._is_tensor(n) or self.is_container(n)]
+            if taken is not None:
+                names += [n for n in stored_names(taken) if self._is_tensor(n) or self.is_container(n)]
             for name in names:
                 found += self._others(name, statement, views, loops)
-            _forget(views, _stored(statement) - {*names})
+            _forget(views, stored_names(statement) - {*names})
             for target, view in _views_of(statement):
                 sure = self._is_tensor(view.base) or self._is_same(target, view)
                 if target != view.base and (sure or not self.kinds.get(view.base)):
@@ -270,7 +271,11 @@ class _Writer:
         part = set_kinds(ast.Name(name, ast.Load()), kinds_of(into))
         put = back(copy.deepcopy(part), calls, copy.deepcopy(whole))
         place = isinstance(whole, (ast.Name, ast.Attribute))
-        if put is None or parameter or not (place or (isinstance(whole, ast.Subscript) and _is_basic(whole.slice))):
+        if (
+            put is None
+            or parameter
+            or not (place or (isinstance(whole, ast.Subscript) and is_basic_index(whole.slice)))
+        ):
             _refuse(calls[0], f"{ast.unparse(into)} is written into: write into {ast.unparse(whole)} by an index")
             return [statement]
         self.taken.add(name)
@@ -283,7 +288,7 @@ class _Writer:
 
     def _inside(self, statement: ast.stmt, views: dict[str, View], loops: Sequence[Loop]) -> None:
         at_entry = dict(views)
-        _forget(views, _stored(statement))
+        _forget(views, stored_names(statement))
         inner = dict(views) if isinstance(statement, (ast.For, ast.While)) else at_entry
         if isinstance(statement, ast.For):
             inner |= self._rows(statement, loops)
@@ -310,7 +315,7 @@ class _Writer:
                 targets: list[ast.expr] = [self._target(one) for one in given]
                 target = targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Store())
                 return ast.fix_missing_locations(replacing(ast.Assign([target], call), statement))
-            stored = _stored(statement) if isinstance(statement, ast.Assign) else set()
+            stored = stored_names(statement) if isinstance(statement, ast.Assign) else set()
             for name in [one.id for some in each for one in some if isinstance(one, ast.Name) and one.id not in stored]:
                 if self._read_next(name, statement, loops):
                     vars(call)[LOST] = (
@@ -328,7 +333,7 @@ class _Writer:
             return
         writer = _Writer(called, compiled=True)
         inside = [n for n in own_nodes(called) if isinstance(n, ast.stmt)]
-        changed = {name for n in inside for name in writer.changed(n) if not _given_anew(name, n, called)}
+        changed = {name for n in inside for name in writer.changed(n) if not given_anew(name, n, called)}
         refused = written_arguments(called, self.files) if self.files is not None else {}
         for name, given in _arguments(called, call).items():
             if name not in changed or name in refused or not isinstance(given, ast.Name):
@@ -358,7 +363,7 @@ class _Writer:
         for each in later:
             if any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for n in ast.walk(each)):
                 return True
-            if name in _stored(each) and each.col_offset <= statement.col_offset:
+            if name in stored_names(each) and each.col_offset <= statement.col_offset:
                 return False
         return True
 
@@ -372,7 +377,13 @@ class _Writer:
             pairs = [*zip(target.elts, over.args, strict=False)]
         else:
             pairs = [(target, over)]
-        names = {name for part in loop.body for inner in ast.walk(part) for name in self._written_by(inner)}
+        names = {name for part in loop.body for inner in ast.walk(part) for name in self._written_within(inner)}
+        parts = {  # `for part in x.split(2):`, of which nothing can be put back
+            one.id: View(whole.id, None, base)
+            for one, base in pairs
+            if isinstance(one, ast.Name) and one.id in names and isinstance(base, ast.Call)
+            if isinstance(whole := view_of(base)[0], ast.Name) and self._is_tensor(whole.id)
+        }
         rows = {
             one.id: base.id
             for one, base in pairs
@@ -380,10 +391,10 @@ class _Writer:
             if self._is_tensor(base.id) and self._read_after(base.id, loop, loops)
         }
         if not rows:
-            return {}
+            return parts
         if counted and isinstance(loop.target, ast.Tuple) and isinstance(loop.target.elts[0], ast.Name):
             if isinstance(loop.iter, ast.Call) and len(loop.iter.args) + len(loop.iter.keywords) > 1:
-                return {}  # it does not count from 0
+                return parts  # it does not count from 0
             number = loop.target.elts[0].id
         else:
             free = (f"index{number or ''}" for number in itertools.count())
@@ -397,7 +408,16 @@ class _Writer:
             )
             ast.fix_missing_locations(loop)
         index = set_kinds(ast.Name(number, ast.Load()), [PlainKind("int")])
-        return {name: View(base, index) for name, base in rows.items()}
+        return parts | {name: View(base, index) for name, base in rows.items()}
+
+    def _written_within(self, statement: ast.AST) -> list[str]:
+        """The names of the tensors that a statement, or a function that it calls, writes to."""
+        found = self._written_by(statement)
+        if isinstance(statement, ast.stmt) and self.files is not None:
+            for call, functions in _calls_of_model(statement, self.files):
+                handed = [one for called in functions for one in _handed(called, call, self.files)]
+                found += [one.id for one in handed if isinstance(one, ast.Name)]
+        return found
 
     def _written_by(self, statement: ast.AST) -> list[str]:
         """The names of the tensors that a statement writes to."""
@@ -498,7 +518,7 @@ class _Writer:
         inside = {*ast.walk(statement)}
         reads = [node for node in self.reads.get(name, ()) if node not in inside]
         end = (statement.end_lineno or 0, statement.end_col_offset or 0)
-        again = {node for loop in loops if name not in _stored(loop) for node in ast.walk(loop)}
+        again = {node for loop in loops if name not in stored_names(loop) for node in ast.walk(loop)}
         return any((node.lineno, node.col_offset) >= end or node in again for node in reads)
 
 
@@ -519,7 +539,7 @@ def _views_of(statement: ast.stmt) -> Iterator[tuple[str, View]]:
                     yield name, View(base)
                 case ast.Name(id=name), ast.Subscript(value=ast.Name(id=base), slice=ast.Constant(str()) as index):
                     yield name, View(base, index)
-                case ast.Name(id=name), ast.Subscript(value=ast.Name(id=base), slice=index) if _is_basic(index):
+                case ast.Name(id=name), ast.Subscript(value=ast.Name(id=base), slice=index) if is_basic_index(index):
                     yield name, View(base, index)
                 case ast.Name(id=name), ast.Call() if isinstance(whole := view_of(value)[0], ast.Name):
                     yield name, View(whole.id, None, value)
@@ -557,39 +577,13 @@ def _target(node: ast.expr) -> ast.expr | None:
     return found
 
 
-def _is_basic(index: ast.expr) -> bool:
-    """Whether an index has only numbers and slices: for any other, torch makes a copy."""
-    items = index.elts if isinstance(index, ast.Tuple) else [index]
-    return all(
-        isinstance(item, ast.Slice)
-        or always(kinds_of(item), PlainKind)
-        or isinstance(getattr(item.operand if isinstance(item, ast.UnaryOp) else item, "value", None), (int, type(...)))
-        for item in items
-    )
-
-
 def _root(node: ast.expr) -> ast.expr:
     while isinstance(node, ast.Subscript):
         node = node.value
     return node
 
 
-def _stored(statement: ast.AST) -> set[str]:
-    """The names that a statement, or one inside of it, assigns."""
-    written = {id(node.target) for node in ast.walk(statement) if isinstance(node, ast.AugAssign)}
-    names = (node for node in ast.walk(statement) if isinstance(node, ast.Name) and id(node) not in written)
-    return {node.id for node in names if isinstance(node.ctx, (ast.Store, ast.Del))}
-
-
 def _forget(views: dict[str, View], names: set[str]) -> None:
     """Remove the views that depend on names that have been assigned."""
     for name in [name for name, view in views.items() if names & {name, *view.names()}]:
         del views[name]
-
-
-def _given_anew(name: str, statement: ast.stmt, function: ast.FunctionDef) -> bool:
-    """Whether a function's body gives a name another value before a statement, so that it is no argument any more."""
-    before = [n for n in function.body if isinstance(n, (ast.Assign, ast.AnnAssign)) and n.lineno < statement.lineno]
-    called = [callees_of(n.value) if isinstance(n.value, ast.Call) else [] for n in before if name in _stored(n)]
-    kept = {*SHARING, "dropout", "dropout1d", "dropout2d", "dropout3d", "identity"}  # these may return what they get
-    return any(kept.isdisjoint(one.rpartition(".")[2].lower() for one in names) for names in called)

@@ -171,3 +171,35 @@ class Unclear(nn.Module):
 
 def unclear():
     return Unclear(), (torch.randn(4, 4),)
+
+
+class HandsOnRows(nn.Module):
+    """Rows of a tensor are changed by a method, and parts of it in a loop over them."""
+
+    def __init__(self, split=False):
+        super().__init__()
+        self.fc, self.split = nn.Linear(4, 4), split
+
+    def change(self, part):
+        part[0] = 7.0
+
+    def forward(self, x):
+        y = self.fc(x)
+        with torch.no_grad():
+            shift = y.detach().clone()
+            for row in shift:
+                self.change(row)
+            for number, row in enumerate(shift):
+                self.change(row[number:])
+            if self.split:
+                for part in shift.split(1):
+                    part.mul_(0.5)
+        return y + shift
+
+
+def hands_on_rows():
+    return HandsOnRows(), (torch.randn(3, 4),)
+
+
+def hands_on_parts():
+    return HandsOnRows(split=True), (torch.randn(3, 4),)

@@ -26,7 +26,7 @@ from typing import IO, Any
 import warm_workers
 from msmigrate import processes
 
-UNDERSTOOD = {"capture_output", "check", "cwd", "env", "stderr", "stdout", "text", "timeout"}
+UNDERSTOOD = {"capture_output", "check", "cwd", "env", "stderr", "stdin", "stdout", "text", "timeout"}
 cold_run = subprocess.run
 
 
@@ -41,6 +41,7 @@ class WarmCommands:
         words = [os.fspath(word) for word in command] if isinstance(command, (list, tuple)) else []
         environment = dict(os.environ if options.get("env") is None else options["env"])
         plain = set(options) <= UNDERSTOOD and words[:1] == [sys.executable]
+        plain = plain and options.get("stdin") in (None, subprocess.DEVNULL)  # a fork reads nothing
         plain = plain and environment.get("PYTHONPATH") == os.environ.get("PYTHONPATH")
         server = self.workers.server(words, environment) if plain else None
         if server is None and not (plain and words[1:3] == ["-m", "msmigrate"]):

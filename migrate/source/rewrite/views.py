@@ -291,9 +291,9 @@ class _Writer:
             items = [*getattr(given, "elts", ()), *getattr(given, "values", ())]
             items += [given] if isinstance(into, ast.Subscript) and given is not None else []
             place = _root(into) if isinstance(into, ast.expr) else None
-            if any(ast.unparse(item) == name for item in items if isinstance(item, ast.expr)):
-                if isinstance(place, ast.Name) and self._read_after(place.id, statement, loops):
-                    return place.id
+            gets = any(ast.unparse(item) == name for item in items if isinstance(item, ast.expr))
+            if gets and isinstance(place, ast.Name) and self._read_after(place.id, statement, loops):
+                return place.id
         return ""
 
     def _is_seen(

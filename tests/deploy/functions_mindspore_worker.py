@@ -1,6 +1,6 @@
 """Pools, paddings and resizing, called as functions or as layers, exported as ONNX in their equal forms.
 
-`python functions_mindspore_worker.py FOLDER` writes N.onnx and N.npz, an input and what MindSpore's own gives, for each.
+`python functions_mindspore_worker.py FOLDER` writes N.onnx and N.npz: an input, and what MindSpore gives, for each.
 """
 
 from __future__ import annotations

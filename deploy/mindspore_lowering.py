@@ -16,6 +16,7 @@ import numpy as np
 from mindspore import Parameter, Tensor, nn, ops
 
 from ..errors import Unsupported
+from ..nn.vision import interpolate
 from .onnx_graph import StandIn, StandIns
 
 
@@ -117,7 +118,7 @@ class Mish(nn.Cell):
 
 def functions_for_onnx(marks: StandIns) -> None:
     """Let the functions of mindspore.ops that the exporter cannot write compute in other forms, in this process."""
-    own_gelu, own_pad, own_max_pool2d = ops.gelu, ops.pad, ops.max_pool2d
+    own_gelu, own_pad, own_max_pool2d, own_interpolate = ops.gelu, ops.pad, ops.max_pool2d, ops.interpolate
     mark = marks.add(StandIn("Erf", {}, certain=False))
     soft = marks.add(StandIn("Softplus", {}, certain=False))
     root = 1.0 / math.sqrt(2.0)
@@ -149,6 +150,8 @@ def functions_for_onnx(marks: StandIns) -> None:
         return adaptive_mean(input, -1 if height is None else height, -1 if width is None else width)
 
     def pad(input: Tensor, padding: Any, mode: str = "constant", value: Any = None) -> Tensor:
+        if mode in CONTINUED and min(padding) >= 0:
+            return continued(input, padding, mode)
         if mode != "constant" or (value is not None and value != 0) or min(padding) < 0:
             return own_pad(input, padding, mode, value)
         pairs = ((0, 0),) * (len(input.shape) - len(padding) // 2)
@@ -184,7 +187,20 @@ def functions_for_onnx(marks: StandIns) -> None:
     ) -> Tensor:
         return mean_over_zeros(input_x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
-    ops.avg_pool2d, ops.max_pool2d = avg_pool2d, max_pool2d
+    def resized(
+        input: Tensor,
+        size: Any = None,
+        scale_factor: Any = None,
+        mode: str = "nearest",
+        align_corners: Any = None,
+        recompute_scale_factor: Any = None,
+    ) -> Tensor:
+        factor = size is None and not recompute_scale_factor and mode != "nearest"
+        if factor or mode not in ("nearest", "linear", "bilinear"):  # MindSpore's cubic weights are others than torch's
+            return own_interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_factor)
+        return interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_factor)
+
+    ops.avg_pool2d, ops.max_pool2d, ops.interpolate = avg_pool2d, max_pool2d, resized
     ops.hardsigmoid, ops.hardswish, ops.erf, ops.gelu = hardsigmoid, hardswish, erf, gelu
     ops.rsqrt, ops.mish, ops.adaptive_avg_pool2d, ops.pad, ops.masked_fill = (
         rsqrt,
@@ -193,6 +209,42 @@ def functions_for_onnx(marks: StandIns) -> None:
         pad,
         masked_fill,
     )
+
+
+CONTINUED = ("reflect", "replicate", "circular")
+
+
+def continued(x: Tensor, padding: Sequence[int], mode: str) -> Tensor:
+    """A padding that goes on with the image's own values, which are taken by their numbers along each axis.
+
+    padding: before and behind the last axis, then the one before it, and so on, as torch has it.
+    """
+    for index in range(len(padding) // 2):
+        before, behind = padding[2 * index], padding[2 * index + 1]
+        if before + behind > 0:
+            axis = len(x.shape) - 1 - index
+            x = ops.index_select(x, axis, Tensor(places_of(x.shape[axis], before, behind, mode), mindspore.int32))
+    return x
+
+
+def places_of(size: int, before: int, behind: int, mode: str) -> list[int]:
+    """Which elements of an axis stand in its padded form, by their numbers."""
+    if mode == "circular":
+        return [place % size for place in range(-before, size + behind)]
+    if mode == "replicate":
+        return [min([max([place, 0]), size - 1]) for place in range(-before, size + behind)]
+    return [size - 1 - abs(size - 1 - abs(place)) for place in range(-before, size + behind)]
+
+
+class Continued(nn.Cell):
+    """`continued` as a Cell."""
+
+    def __init__(self, padding: Sequence[int], mode: str) -> None:
+        super().__init__()
+        self.padding, self.mode = tuple(padding), mode
+
+    def construct(self, x: Tensor) -> Tensor:
+        return continued(x, self.padding, self.mode)
 
 
 LOWEST = float(np.finfo(np.float32).min)
@@ -406,8 +458,18 @@ def _group_norm(cell: nn.GroupNorm, marks: StandIns) -> nn.Cell:
     return GroupNorm(cell.num_groups, cell.eps, cell.gamma, cell.beta)
 
 
+def _reflection(cell: Any, marks: StandIns) -> nn.Cell:
+    return Continued([side for pair in reversed(cell.padding) for side in pair], "reflect")  # its last axis is last
+
+
+def _replication(cell: Any, marks: StandIns) -> nn.Cell:
+    return Continued(cell.padding, "replicate")
+
+
 # what the ONNX exporter of MindSpore 2.10 has no converter for
 FOR_ONNX: dict[type, Form] = {
+    **dict.fromkeys((nn.ReflectionPad1d, nn.ReflectionPad2d, nn.ReflectionPad3d), _reflection),
+    **dict.fromkeys((nn.ReplicationPad1d, nn.ReplicationPad2d, nn.ReplicationPad3d), _replication),
     nn.MaxPool2d: _max_pool,
     nn.AvgPool2d: _average_pool,
     nn.AdaptiveAvgPool2d: lambda cell, marks: AdaptiveMean(cell.adaptive_avgpool2d.attrs["output_size"]),

@@ -62,6 +62,7 @@ from .losses import (
     BCELoss,
     BinaryCrossEntropy,
     CosineSimilarity,
+    CrossEntropyLossOfInt64,
     JsdCrossEntropy,
     KLDivLoss,
     LabelSmoothingCrossEntropy,

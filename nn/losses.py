@@ -8,6 +8,16 @@ from mindspore import Tensor, nn, ops
 from mindspore import dtype as mstype
 
 
+class CrossEntropyLossOfInt64(nn.CrossEntropyLoss):
+    """Cross-entropy that also takes classes as int64, as torch's does, for classes of your own to derive from."""
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """logits: (batch, classes, …); labels: a class for each, or shares of classes."""
+        if labels.dtype == mstype.int64:  # MindSpore's own refuses these
+            labels = labels.astype(mstype.int32)
+        return super().construct(logits, labels)
+
+
 class KLDivLoss(nn.Cell):
     """The Kullback-Leibler divergence of a target from an input of logarithms, with log_target and 'batchmean'.
 

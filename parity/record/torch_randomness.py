@@ -9,9 +9,11 @@ generator and is not replaced here is reported as one that could not be fixed.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
-from typing import Any
+from types import FrameType
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -39,7 +41,8 @@ def fixed(model: nn.Module, draws: Draws, shared: Container[str] | None = None) 
     other module count as those of the innermost shared module around it.
     """
     # while functions are watched, nn.TransformerEncoderLayer and nn.MultiheadAttention run the modules inside them
-    with draws.libraries(), _Unfused(), _Fixed(model, draws, shared):
+    answers = _Fixed(model, draws, shared)
+    with draws.libraries(), _Unfused(answers), answers:
         yield draws
 
 
@@ -54,7 +57,14 @@ RECURRENT = (torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu)
 
 class _Unfused(BaseTorchFunctionMode):
     """Takes apart what draws inside of one of a GPU's kernels, where nothing can be answered: attention with dropout
-    becomes the products that it is made of, and a recurrence with dropout leaves cuDNN. The CPU does both by itself."""
+    becomes the products that it is made of, and a recurrence with dropout leaves cuDNN. The CPU does both by itself.
+
+    Between the layers of a recurrence over packed sequences a mask has the packed values alone. It takes the numbers
+    that these have in a mask of the padded ones, which is what MindSpore's layers draw."""
+
+    def __init__(self, answers: _Fixed) -> None:
+        super().__init__()
+        self.answers = answers
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         given = kwargs or {}
@@ -63,7 +73,7 @@ class _Unfused(BaseTorchFunctionMode):
             with sdpa_kernel(SDPBackend.MATH):
                 return func(*args, **given)
         if func in RECURRENT and any(type(each) is float and each > 0.0 for each in args):
-            with torch.backends.cudnn.flags(enabled=False):
+            with torch.backends.cudnn.flags(enabled=False), self.answers.between_layers(args):
                 return func(*args, **given)
         return func(*args, **given)
 
@@ -75,6 +85,8 @@ class _Fixed(TorchDispatchMode):
         super().__init__()
         self.draws = draws
         self.names = {id(m): name or ROOT for name, m in model.named_modules() if shared is None or name in shared}
+        self.lengths: dict[int, tuple[torch.Tensor, int]] = {}  # of a packed sequence's counts -> these, padded length
+        self.packed: _Packed | None = None  # what is packed in the recurrence that runs
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         given = kwargs or {}
@@ -87,7 +99,10 @@ class _Fixed(TorchDispatchMode):
             if made is not NotImplemented:
                 return made
         if torch.Tag.nondeterministic_seeded not in func.tags:
-            return func(*args, **given)
+            found = func(*args, **given)
+            if func.overloadpacket is aten._pack_padded_sequence:  # (input, lengths, batch_first)
+                self.lengths[id(found[1])] = found[1], args[0].shape[int(args[2])]
+            return found
         generator = given.get("generator") or generator_of(_device(args, given))
         before = generator.get_state()
         found = func(*args, **given)
@@ -112,7 +127,49 @@ class _Fixed(TorchDispatchMode):
         """Whether each trial succeeds, with probability p, a number or a tensor."""
         if isinstance(p, torch.Tensor):
             return torch.from_numpy(self.draws.trials(self.place(), _values(p.expand(shape))))
+        if self.packed is not None:
+            whole = self.draws.keep(self.place(), (*self.packed.shape, *shape[1:]), 1.0 - p)
+            return torch.from_numpy(whole[self.packed.times, self.packed.rows])
         return torch.from_numpy(self.draws.keep(self.place(), shape, 1.0 - p))
+
+    @contextmanager
+    def between_layers(self, args: Any) -> Iterator[None]:
+        """Within this block a recurrence runs that is called with these arguments."""
+        before, self.packed = self.packed, self._packed(args)
+        try:
+            yield
+        finally:
+            self.packed = before
+
+    def _packed(self, args: Any) -> _Packed | None:
+        """What is packed among the arguments of a recurrence: (values, counts, state, weights, …), else (values, state,
+        weights, …)."""
+        if not isinstance(args[3], (list, tuple)):
+            return None
+        counts = args[1].tolist()
+        _, length = self.lengths.get(id(args[1]), (None, len(counts)))
+        order = np.arange(counts[0]) if (found := _order_of_packed()) is None else np.asarray(found)
+        rows = np.concatenate([order[:count] for count in counts])
+        return _Packed((length, counts[0]), np.repeat(np.arange(len(counts)), counts), rows)
+
+
+class _Packed(NamedTuple):
+    """Where packed values stand among padded ones of `shape`, the time first: at which time, and in which row."""
+
+    shape: tuple[int, int]
+    times: np.ndarray
+    rows: np.ndarray
+
+
+def _order_of_packed() -> list[int] | None:
+    """The row of each sequence before it was sorted by length, as the recurrent layer that runs was given it."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if isinstance(frame.f_locals.get("self"), nn.RNNBase) and "sorted_indices" in frame.f_locals:
+            order = frame.f_locals["sorted_indices"]
+            return None if order is None else list(order.tolist())
+        frame = frame.f_back
+    return None
 
 
 def _device(args: Any, options: dict[str, Any]) -> torch.device:

@@ -262,8 +262,8 @@ def test_pools_with_an_open_batch_are_mindspores_to_the_bit(tmp_path: Path) -> N
 
 
 @pytest.mark.full
-def test_pools_called_as_functions_are_mindspores(tmp_path: Path) -> None:
-    """With padding, rounded up, with and without the padding counted, by another divisor."""
+def test_pools_paddings_and_resizing_are_mindspores(tmp_path: Path) -> None:
+    """Pools with padding, rounded up, with and without the padding counted, by another divisor; paddings that go on."""
     words = [sys.executable, str(HERE / "functions_mindspore_worker.py"), str(tmp_path)]
     done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -271,4 +271,4 @@ def test_pools_called_as_functions_are_mindspores(tmp_path: Path) -> None:
         session = onnxruntime.InferenceSession(str(tmp_path / f"{number}.onnx"), providers=["CPUExecutionProvider"])
         with np.load(tmp_path / f"{number}.npz") as stored:
             (got,) = session.run(None, {session.get_inputs()[0].name: stored["x"]})
-            np.testing.assert_allclose(got, stored["own"], rtol=1e-6, err_msg=f"case {number}")
+            np.testing.assert_allclose(got, stored["own"], rtol=2e-6, err_msg=f"case {number}")

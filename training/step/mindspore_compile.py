@@ -9,6 +9,7 @@ version no longer has these, nothing is counted, and `counted` says so.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import linecache
 import os
@@ -20,7 +21,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 from unittest.mock import patch
 
 import mindspore
@@ -244,7 +245,13 @@ class _Report:
         said = _sentence(text) or type(error).__name__
         place = self._place(text)
         row = next((row for row in remedies() if "says" in row and re.search(row["says"], text)), None)
-        write = f" Write instead: {row['write']}." if row is not None and row["write"] else ""
+        write = row["write"] if row is not None else None
+        kept = next(row for row in remedies() if "kept" in row)
+        found_at = None if place is None else _kept_attribute(place, "", kept["write"])
+        if found_at is None and (without := re.search(kept["kept"], text)):
+            found_at = _kept_attribute(None, (without.groupdict() or {}).get("name") or "", kept["write"])
+        place, write = found_at or (place, write)
+        write = f" Write instead: {write}." if write else ""
         where, what = ("", "the step") if place is None else (f"{_shown(place[0])}:{place[1]}: ", _line(*place))
         by_target = row is not None and row.get("by_target") is True
         words = f"{where}graph mode does not compile {what}.{write} MindSpore says: {said}"
@@ -262,6 +269,47 @@ class _Report:
         modules = [module for name, module in [*sys.modules.items()] if name.startswith("msmigrate.")]
         ours = {getattr(module, "__file__", None) for module in modules}
         return next((frame for frame in reversed(others) if frame[0] not in ours), None)
+
+
+def _kept_attribute(place: tuple[str, int] | None, name: str, write: str) -> tuple[tuple[str, int], str] | None:
+    """Where a method of a Cell reads an attribute that another one sets, or another call, and what to write instead: in
+    the line `place` or, without one, first in the files of Cells that are no package's. name: the attribute's; any."""
+    files = [place[0]] if place is not None else [*_own_files()]
+    for file in files:
+        try:
+            tree = ast.parse(Path(file).read_bytes())
+        except (OSError, SyntaxError, ValueError):
+            continue
+        for cls in [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]:
+            functions = [node for node in cls.body if isinstance(node, ast.FunctionDef) and node.name != "__init__"]
+            uses = [(function, node) for function in functions for node in ast.walk(function) if _of_itself(node)]
+            sets = {n.attr: function for function, n in reversed(uses) if isinstance(n.ctx, ast.Store)}
+            for function, node in uses:
+                setter = sets.get(node.attr)
+                here = (place is None or node.lineno == place[1]) and name in ("", node.attr)
+                if setter is None or not here or not isinstance(node.ctx, ast.Load):
+                    continue
+                if setter is not function or all(
+                    n.lineno >= node.lineno for f, n in uses if f is function and isinstance(n.ctx, ast.Store)
+                ):
+                    return (file, node.lineno), write.format(name=node.attr, setter=setter.name, line=setter.lineno)
+    return None
+
+
+def _of_itself(node: ast.AST) -> TypeGuard[ast.Attribute]:
+    """Whether it is an attribute of `self`."""
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
+def _own_files() -> Iterator[str]:
+    """The files of imported modules that define Cells, but for installed packages."""
+    for name, module in [*sys.modules.items()]:
+        file = getattr(module, "__file__", None) or ""
+        if name.startswith("msmigrate") or not file.endswith(".py") or "site-packages" in file:
+            continue
+        with suppress(Exception):  # a module may answer what it is asked by importing others
+            if any(isinstance(one, type) and issubclass(one, nn.Cell) for one in vars(module).values()):
+                yield file
 
 
 def _sentence(text: str) -> str:

@@ -24,6 +24,7 @@ from ..observe.observations import (
     Items,
     Made,
     ModuleParameter,
+    ObjectKind,
     Pairs,
     Reference,
     Step,
@@ -31,7 +32,8 @@ from ..observe.observations import (
     callees_of,
     parts,
 )
-from ..rewrite.context import Problem, Program, Unwritable, expression, set_receivers
+from ..rewrite.complex_tensors import as_buffers
+from ..rewrite.context import ObservedArgument, Problem, Program, Unwritable, expression, set_receivers
 from ..rewrite.library_lookups import write_reference
 from ..rewrite.row_calls import bind_arguments, known_argument, with_initial_values, write_call
 
@@ -191,9 +193,9 @@ class ModelFunction:
         """The call of the row's class, or of a class of the program with the constructor of its torch base."""
         namer = self.definitions.name
         try:
-            positional = [known_argument(self.expression(value)) for value in args]
+            positional = [self._argument(value) for value in args]
             said = {key: value for key, value in kwargs.items() if value != USUAL_DTYPE}  # layers have it anyway
-            named = {key: known_argument(self.expression(value)) for key, value in said.items()}
+            named = {key: self._argument(value) for key, value in said.items()}
             given = bind_arguments(row, positional, named)
             asks = "functools.partial" in self.definitions.named
             found = write_reference(row, given, namer, a_partial=asks) if partial else write_call(row, given, namer)
@@ -205,7 +207,15 @@ class ModelFunction:
                 found.args[0] = self._called(name)
             elif isinstance(found, ast.Call):
                 found.func = self._called(name)
-        return found if partial else with_initial_values(row, found, namer)
+        if partial:
+            return found
+        made = with_initial_values(row, found, namer)
+        return as_buffers(row, found, namer, made) if isinstance(found, ast.Call) else made
+
+    def _argument(self, value: Any) -> ObservedArgument:
+        """A value as an argument of a row's call; arrays and tensors are written as tensors."""
+        argument = known_argument(self.expression(value))
+        return argument._replace(kinds=[ObjectKind("mindspore.Tensor")]) if isinstance(value, Array) else argument
 
     def _missing(self, text: str) -> ast.Call:
         return self.definitions.missing(Problem("", 0, text))

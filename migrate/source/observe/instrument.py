@@ -15,7 +15,7 @@ import copy
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from inspect import cleandoc
 from itertools import pairwise
@@ -351,3 +351,22 @@ def bound_inside(function: ast.AST) -> set[str]:
         elif isinstance(part, ast.Lambda):
             found |= {inner.arg for inner in ast.walk(part.args) if isinstance(inner, ast.arg)}
     return found
+
+
+INSIDE = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)  # with a scope of their own
+
+
+def always_evaluated(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts that are evaluated whenever an expression is, and itself, innermost and leftmost first."""
+    children: Iterable[ast.AST] = ast.iter_child_nodes(node)
+    if isinstance(node, INSIDE):
+        return
+    if isinstance(node, ast.BoolOp):
+        children = node.values[:1]
+    elif isinstance(node, ast.IfExp):
+        children = [node.test]
+    elif isinstance(node, ast.Compare):
+        children = [node.left, *node.comparators[:1]]
+    for child in children:
+        yield from always_evaluated(child)
+    yield node

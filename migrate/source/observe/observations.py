@@ -419,7 +419,7 @@ class Observed:
 
     reached: whether a statement ran. kinds: what an expression was. constants: the constants that it was; None for too
     many, or where something else was among them. callees: the qualified names of what was called there. zoo: how to
-    make the models that a model zoo's function returned there.
+    make the models of a zoo's function. changed: arguments whose values the call changed -> how (torch_values.py).
     """
 
     reached: bool = False
@@ -427,6 +427,7 @@ class Observed:
     constants: list[Any] | None = None
     callees: list[str] = field(default_factory=list)
     zoo: list[Any] = field(default_factory=list)
+    changed: dict[str, str] = field(default_factory=dict)
 
     def __deepcopy__(self, memo: object) -> Observed:
         return self
@@ -551,12 +552,11 @@ class Observations:
         self._constants = {int(site): values for site, values in report["constants"].items()}
         self._zoo = {int(site): [*map(from_json, made)] for site, made in report.get("zoo", {}).items()}
         self._callees = {int(site): names for site, names in report["calls"].items()}
+        self._changed: dict[int, dict[str, str]] = {int(n): one for n, one in report.get("changed", {}).items()}
         kinds = {kind for seen in self._values.values() for kind in seen}
         handed_on = {kind.name for kind in kinds if isinstance(kind, CallableKind)}
         self.called = {name.removeprefix("partial ") for names in self._callees.values() for name in names}
-        self.seen = (
-            handed_on | self.called
-        )  # the classes and functions that were the value of an expression, or were called
+        self.seen = handed_on | self.called  # classes and functions that were an expression's value, or were called
 
     def is_present(self, record: str, field: str) -> None:
         """Note that a field of a record sometimes gets a value after the record is made."""
@@ -578,6 +578,7 @@ class Observations:
                     self._constants_at([site for site in sites if site in self._values]),
                     list(dict.fromkeys(name for site in sites for name in self._callees.get(site, ()))),
                     [made for site in sites for made in self._zoo.get(site, ())],
+                    {key: how for site in sites for key, how in self._changed.get(site, {}).items()},
                 )
         return tree
 
@@ -586,9 +587,8 @@ class Observations:
         values: list[Any] = []
         for site in sites:
             few = self._constants.get(site)
-            if any(not isinstance(kind, PlainKind) for kind in self._values[site]):
-                return None
-            if few is None and self._values[site] != [NONE]:
+            plain = all(isinstance(kind, PlainKind) for kind in self._values[site])
+            if not plain or (few is None and self._values[site] != [NONE]):
                 return None
             values += few or [None]
         return values or None

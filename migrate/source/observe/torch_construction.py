@@ -59,6 +59,7 @@ from .torch_values import (
     record_of,
     same_setting,
     settings_of,
+    watched,
 )
 
 # packages, and a function, that make models by name, perhaps with trained weights
@@ -112,6 +113,7 @@ class ConstructionLog:
         self.kinds: dict[int, dict[Kind, None]] = {}
         self.constants: dict[int, list[Any] | None] = {}
         self.called: dict[int, dict[str, None]] = {}
+        self.changed: dict[int, dict[str, str]] = {}
         # objects by their id: how classes made them, and how functions built modules
         self.creations: dict[int, Creation] = {}
         self.built: dict[int, Creation] = {}
@@ -184,11 +186,17 @@ class ConstructionLog:
             return functools.partial(self._applied, name.removesuffix(".apply"), function)
         if draws(name):
             self.drawings += 1
-            return function if self.running else noting_values(self, function)
+            return (
+                watched(function, self.changed.setdefault(number, {}))
+                if self.running
+                else noting_values(self, function)
+            )
         of_zoo = name.startswith(ZOOS) and isinstance(function, types.FunctionType) and not self.running
         of_zoo = of_zoo and (_loads(function) or name == ZOOS[-1])
         if of_zoo and any(number in sites for sites in self.outside):
             return functools.partial(self._from_zoo, number, function)
+        if self.running and (isinstance(function, torch.nn.Module) or name.startswith("torch.nn.functional.")):
+            return watched(function, self.changed.setdefault(number, {}))
         plain = isinstance(function, types.FunctionType) and not hasattr(function, "__wrapped__")
         builder = plain and not _loads(function)
         kind = isinstance(function, (type, functools.partial)) or is_apply(function)
@@ -448,6 +456,7 @@ class ConstructionLog:
             },
             "zoo": {number: [*map(to_json, made)] for number, made in self.zoo.items()},
             "calls": {number: list(names) for number, names in self.called.items()},
+            "changed": {number: how for number, how in self.changed.items() if how},
         }
 
 

@@ -380,3 +380,34 @@ def _aliases(cls: type) -> dict[str, str]:
     """Other names of fields, from the `attribute_map` of transformers' configurations."""
     names = getattr(cls, "attribute_map", None)
     return dict(names) if isinstance(names, dict) and all(isinstance(name, str) for name in names.values()) else {}
+
+
+AT_ONCE = (torch.nn.ReLU, torch.nn.ReLU6, torch.nn.Hardtanh, torch.nn.Threshold)  # done twice, they are done once
+
+
+def watched(function: Callable[..., Any], changed: dict[str, str]) -> Callable[..., Any]:
+    """A layer or function that notes which of its arguments, by place or name, are tensors that it changes; how."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = {**{str(place): one for place, one in enumerate(args)}, **kwargs}
+        before = {key: one._version for key, one in given.items() if isinstance(one, torch.Tensor)}
+        found = function(*args, **kwargs)
+        for key, version in before.items():
+            if given[key]._version != version:
+                how = changes_in_place(function)
+                changed[key] = how if changed.get(key, how) == how else ""
+        return found
+
+    return call
+
+
+def changes_in_place(function: Callable[..., Any]) -> str:
+    """How what changes an argument does it: `itself`; `again`, by the first layer of a Sequential, which changes
+    nothing the second time; `rest`, by such a layer that does; empty where that is not known."""
+    if not isinstance(function, torch.nn.Module) or getattr(function, "inplace", False) is True:
+        return "itself"
+    plain = isinstance(function, torch.nn.Sequential) and type(function).forward is torch.nn.Sequential.forward
+    first = next(iter(function.children()), None) if plain else None
+    if getattr(first, "inplace", False) is not True:
+        return ""
+    return "again" if isinstance(first, AT_ONCE) else "rest"

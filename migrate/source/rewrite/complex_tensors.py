@@ -134,10 +134,16 @@ def cross_entropy(call: ast.Call, context: Context) -> ast.expr | None:
     return ast.Call(context.visit(call.func), [logits, labels], [])
 
 
-def as_buffers(row: Row, call: ast.Call, made: ast.expr, name: Namer) -> ast.expr:
-    """`made` with the tensors of a loss's call as its buffers, which torch saves with the model; they leave the call,
-    for MindSpore's classes take no Parameter there, and save no Tensor."""
+def tensors_of_loss(row: Row, call: ast.Call) -> list[ast.keyword]:
+    """The arguments of a loss's call that are tensors."""
     tensors = {state.mindspore for state in row.state} if row.kind == "loss" else set()
-    given = [word for word in call.keywords if word.arg in tensors and ast.unparse(word.value) != "None"]
+    return [word for word in call.keywords if word.arg in tensors and ast.unparse(word.value) != "None"]
+
+
+def as_buffers(row: Row, call: ast.Call, name: Namer, made: ast.expr | None = None) -> ast.expr:
+    """`made`, or the call, with the tensors of a loss's call as its buffers, which torch saves with the model; they
+    leave the call, for MindSpore's classes take no Parameter there, and save no Tensor."""
+    given = tensors_of_loss(row, call)
     call.keywords = [word for word in call.keywords if word not in given]
+    made = call if made is None else made
     return ast.Call(name("msmigrate.nn.with_buffers"), [made], given) if given else made

@@ -329,6 +329,7 @@ def go_on_with_locals(function: ast.FunctionDef, context: Context) -> None:
     stored = {name: min(n.lineno for n in nodes if n.attr == name and not _read(n)) for name in _stored(function)}
     kept = {n.attr for n in nodes if _read(n) and n.attr in stored and n.lineno > stored[n.attr]}
     kept -= {n.attr for n in nodes if not _read(n) and all(n is not part for _, part in _sets(function))}
+    _note_kept([n for n in nodes if _read(n) and n.attr not in stored], function, context)
     taken = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)} | {*local_names(function)}
     names: dict[str, str] = {}
     for name in sorted(kept - _written_into(function) - _set_elsewhere(function, context)):
@@ -340,6 +341,19 @@ def go_on_with_locals(function: ast.FunctionDef, context: Context) -> None:
     read = [node.id for node in tried if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
     names = {name: own for name, own in names.items() if read.count(own) > again.count(own)}
     function.body = _with_locals(function.body, names, {}) if names else function.body
+
+
+def _note_kept(reads: list[ast.Attribute], function: ast.FunctionDef, context: Context) -> None:
+    """List the tensors that a method reads as attributes of `self` which another method of the class sets."""
+    _, cls = context.program.class_of(context.owner) or ("", None)
+    others = [one for one in getattr(cls, "body", ()) if isinstance(one, ast.FunctionDef) and one.name != function.name]
+    begun = ast.unparse([one for one in others if one.name == "__init__"] or ast.Pass())
+    for name, node in {node.attr: node for node in reversed(reads) if always(kinds_of(node), TensorKind)}.items():
+        setter = next((one.name for one in others if one.name != "__init__" and name in _stored(one)), None)
+        if setter is not None and not re.search(rf"'{name}'|self\.{name} = (nn\.)?Parameter", begun):  # a buffer
+            text = f"self.{name}, which {setter} sets and {function.name} reads: compiled, it has no type and passes no"
+            text = f"{text} gradient. Return it from {setter} and hand it on, or train with --mode pynative"
+            context.program.left_out.append(Problem(context.file, node.lineno, text, function.name))
 
 
 def _of_itself(node: ast.AST) -> TypeGuard[ast.Attribute]:

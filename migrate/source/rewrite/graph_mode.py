@@ -22,10 +22,11 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ...source_files import SourceFiles, blocks_of, substitute
+from ..observe.instrument import always_evaluated
 from ..observe.observations import (
     DictKind,
     Kind,
@@ -543,7 +544,6 @@ def in_blocks(function: ast.FunctionDef, change: Callable[[list[ast.stmt]], list
             block[:] = change(block)
 
 
-INSIDE = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)  # with a scope of their own
 ONLY_COMPUTE = {
     *("abs", "bool", "dict", "float", "getattr", "hasattr", "int", "isinstance", "len", "list", "max", "min", "range"),
     *("round", "set", "sorted", "str", "sum", "tuple", "zip"),
@@ -553,22 +553,6 @@ ONLY_COMPUTE = {
 def is_pure(node: ast.AST) -> bool:
     """Whether evaluating it has no effect; an unknown call counts as having one."""
     return all(_plain(inner) for inner in ast.walk(node))
-
-
-def always_evaluated(node: ast.AST) -> Iterator[ast.AST]:
-    """The parts that are evaluated whenever an expression is, and itself, innermost and leftmost first."""
-    children: Iterable[ast.AST] = ast.iter_child_nodes(node)
-    if isinstance(node, INSIDE):
-        return
-    if isinstance(node, ast.BoolOp):
-        children = node.values[:1]
-    elif isinstance(node, ast.IfExp):
-        children = [node.test]
-    elif isinstance(node, ast.Compare):
-        children = [node.left, *node.comparators[:1]]
-    for child in children:
-        yield from always_evaluated(child)
-    yield node
 
 
 def _plain(node: ast.AST) -> bool:

@@ -2,26 +2,31 @@
 and by `weight.data.normal_()`.
 
 Each becomes `tensor.set_data(initializer(Rule(…), tensor.shape, tensor.dtype))`. What a tensor that is written into is
-a view of, is found by the calls that made it.
+a view of, is found by the calls that made it; and a layer that writes into its input, `nn.ReLU(inplace=True)`, where
+it did so in the run.
 """
 
 from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Mapping
-from typing import TypeGuard
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, TypeGuard
 
 from ....mappings.rows import Row
 from ...library_names import TABLES
 from ...source_files import substitute
+from ..observe.instrument import always_evaluated
 from ..observe.observations import (
+    ModuleKind,
     PlainKind,
     SizeKind,
     TensorKind,
     always,
     callees_of,
     kinds_of,
+    observed,
     of_constant,
     replacing,
     set_callee,
@@ -355,17 +360,6 @@ def _is_method_call(call: ast.Call) -> bool:
     return all(name.startswith("torch.Tensor.") for name in callees_of(call))
 
 
-def is_basic_index(index: ast.expr) -> bool:
-    """Whether an index has only numbers and slices: for any other, torch makes a copy."""
-    items = index.elts if isinstance(index, ast.Tuple) else [index]
-    return all(
-        isinstance(item, ast.Slice)
-        or always(kinds_of(item), PlainKind)
-        or isinstance(getattr(item.operand if isinstance(item, ast.UnaryOp) else item, "value", None), (int, type(...)))
-        for item in items
-    )
-
-
 def stored_names(statement: ast.AST) -> set[str]:
     """The names that a statement, or one inside of it, assigns."""
     written = {id(node.target) for node in ast.walk(statement) if isinstance(node, ast.AugAssign)}
@@ -410,3 +404,150 @@ def _makes_new(value: ast.expr) -> bool:
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):  # torch.zeros(2, 4).float() is new, too
         return value.func.attr not in SHARING or _makes_new(value.func.value)
     return isinstance(value, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare))
+
+
+@dataclass(frozen=True)
+class View:
+    """A name for a part of the tensor `base`: what the index picks, what the expression `made` gives, or all of it."""
+
+    base: str
+    index: ast.expr | None = None
+    made: ast.expr | None = None
+    sure: bool = True  # whether it is a tensor: not in code that did not run, whose numbers may be items of a list
+
+    def names(self) -> set[str]:
+        """The names that it depends on."""
+        inside = [node for part in (self.index, self.made) if part is not None for node in ast.walk(part)]
+        return {self.base, *(node.id for node in inside if isinstance(node, ast.Name))}
+
+
+def views_of(statement: ast.stmt) -> Iterator[tuple[str, View]]:
+    """The names that an assignment makes a part of a tensor, or all of it."""
+    if not isinstance(statement, ast.Assign):
+        return
+    first, *others = statement.targets
+    if isinstance(first, ast.Name):
+        yield from ((one.id, View(first.id)) for one in others if isinstance(one, ast.Name))
+    for target in statement.targets:
+        pairs: list[tuple[ast.expr, ast.expr]] = [(target, statement.value)]
+        if isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple):
+            pairs = [*zip(target.elts, statement.value.elts, strict=False)]
+        for one, value in pairs:
+            match one, value:
+                case ast.Name(id=name), ast.Name(id=base):
+                    yield name, View(base)
+                case ast.Name(id=name), ast.Subscript(value=ast.Name(id=base), slice=ast.Constant(str()) as index):
+                    yield name, View(base, index)
+                case ast.Name(id=name), ast.Subscript(value=ast.Name(id=base), slice=index) if is_basic(index):
+                    yield name, View(base, index)
+                case ast.Name(id=name), ast.Call() if isinstance(whole := view_of(value)[0], ast.Name):
+                    yield name, View(whole.id, None, value)
+                case ast.Tuple(elts=elts), ast.Call() if isinstance(whole := view_of(value)[0], ast.Name):
+                    for number, each in enumerate(elts):
+                        if isinstance(each, ast.Name):
+                            yield each.id, View(whole.id, None, ast.Subscript(value, ast.Constant(number), ast.Load()))
+
+
+def is_basic(index: ast.expr) -> bool:
+    """Whether an index has only numbers and slices: for any other, torch makes a copy."""
+    items = index.elts if isinstance(index, ast.Tuple) else [index]
+    return all(
+        isinstance(item, ast.Slice)
+        or always(kinds_of(item), PlainKind)
+        or isinstance(getattr(item.operand if isinstance(item, ast.UnaryOp) else item, "value", None), (int, type(...)))
+        for item in items
+    )
+
+
+LOST = "lost"  # attribute of a call's node: why its writing into an argument cannot be converted
+
+
+def mark(view: View, name: str, *, unknown: bool = False) -> None:
+    """Mark the call that makes a view as one that cannot be written, where it may give a tensor of its own, or where
+    what is written into the view cannot be put back."""
+    made = view.made.value if isinstance(view.made, ast.Subscript) else view.made
+    calls = view_of(made)[1] if made is not None else []
+    unsure = any(isinstance(call.func, ast.Attribute) and call.func.attr not in ALWAYS for call in calls)
+    if calls and (unknown or unsure):
+        text = f"{ast.unparse(calls[0])} may share its values with `{view.base}`, and one of the two is written into"
+        refuse(calls[0], f"{text} before the other is read (`{name}`): write with an index, or use .clone()")
+
+
+def refuse(call: ast.Call, why: str) -> None:
+    """Let a call be one that cannot be written, whatever it calls."""
+    vars(call)[LOST] = why
+    vars(call.func).pop("observed", None)
+
+
+class ChangedInPlace(NamedTuple):
+    """A call that changes a tensor under a name, as that of a layer with `inplace=True` does; how: see `Observed`."""
+
+    call: ast.Call
+    name: ast.Name
+    how: str
+
+    def apart(self, statement: ast.stmt) -> tuple[ast.stmt, ast.stmt] | None:
+        """`x = self.act(x)`, and the statement with x in place of the call; None where that would not be the same."""
+        if not self.how or not self._may_go_first(statement):
+            return None
+        first: ast.expr = self.call
+        instead: ast.expr = replacing(ast.Name(self.name.id, ast.Load()), self.call)
+        if self.how != "itself":  # the first layer of a Sequential
+            layer = ast.Subscript(copy.deepcopy(self.call.func), ast.Constant(0), ast.Load())
+            first = ast.Call(set_kinds(layer, []), [copy.deepcopy(self.name)], [])
+            set_callee(layer, "module torch.nn.ReLU")
+            set_kinds(first, kinds_of(self.call))
+            instead = self.call
+        if self.how == "rest":
+            all_layers = set_kinds(copy.deepcopy(self.call.func), [ModuleKind("torch.nn.Sequential")])
+            whole = ast.Subscript(all_layers, ast.Slice(ast.Constant(1), None, None), ast.Load())
+            instead = replacing(ast.Call(whole, self.call.args, self.call.keywords), self.call)
+        made = replacing(ast.Assign([ast.Name(self.name.id, ast.Store())], first), statement)
+        ast.fix_missing_locations(made)
+        made.end_lineno, made.end_col_offset = (
+            statement.lineno,
+            statement.col_offset,
+        )  # what the statement reads is after
+        left = substitute(statement, lambda node: instead if node is self.call else None)
+        return made, ast.fix_missing_locations(left)
+
+    def is_read(self, statement: ast.stmt, name: str) -> bool:
+        """Whether the statement reads a name, but for what it has computed with it before the call."""
+        return any(self._at_hand(node, statement) is not None for node in self._reads(statement, name))
+
+    def _reads(self, statement: ast.stmt, name: str) -> list[ast.Name]:
+        """Where the statement reads a name, but for the call itself and what is in it."""
+        inside = {*ast.walk(self.call)}
+        names = [node for node in ast.walk(statement) if isinstance(node, ast.Name) and node.id == name]
+        return [node for node in names if isinstance(node.ctx, ast.Load) and node not in inside]
+
+    def _at_hand(self, read: ast.Name, statement: ast.stmt) -> ast.expr | None:
+        """What the call changes too where a name is read: behind the call the name, before it a name, or a view of it,
+        that has been read and not yet computed with; None for anything else."""
+        if (read.lineno, read.col_offset) >= (self.call.lineno, self.call.col_offset):
+            return read
+        around = [node for node in ast.walk(statement) if any(inner is self.call for inner in ast.walk(node))]
+        waiting = [child for node in around for child in ast.iter_child_nodes(node) if child not in around]
+        part = next((child for child in waiting if any(inner is read for inner in ast.walk(child))), None)
+        whole, calls = view_of(part) if isinstance(part, ast.expr) else (None, [])
+        shared = all(callees_of(c) == IDENTITY or getattr(c.func, "attr", "") in ALWAYS for c in calls)
+        return part if isinstance(part, ast.expr) and whole is read and shared else None
+
+    def _may_go_first(self, statement: ast.stmt) -> bool:
+        """Whether nothing that the statement computes before the call computes with the tensor."""
+        return all(self._at_hand(node, statement) is not None for node in self._reads(statement, self.name.id))
+
+
+IDENTITY = ["module torch.nn.Identity"]
+
+
+def changed_in_place(statement: ast.stmt) -> Iterator[ChangedInPlace]:
+    """What a statement changes so, the first to run first."""
+    field = {ast.If: "test", ast.For: "iter"}.get(type(statement), "value")
+    value = getattr(statement, field, None)
+    for call in [] if value is None else always_evaluated(value):
+        words = {word.arg: word.value for word in call.keywords} if isinstance(call, ast.Call) else {}
+        for key, how in observed(call.func).changed.items() if isinstance(call, ast.Call) else ():
+            given = call.args[int(key)] if key.isdigit() and int(key) < len(call.args) else words.get(key)
+            if isinstance(given, ast.Name):
+                yield ChangedInPlace(call, given, how)

@@ -33,6 +33,7 @@ from ..observe.observations import (
     kinds_of,
     observed,
 )
+from .complex_tensors import tensors_of_loss
 from .context import Context, Namer, ObservedArgument, Program, Unwritable, handles, set_receivers
 from .initializers import filling_function, fills
 from .row_calls import arguments_of, call_through_variable, is_variable, only_as_seen, with_initial_values, write_call
@@ -53,6 +54,8 @@ def write_reference(
     if fills(row):
         return filling_function(row, given, name)
     call = write_call(row, given, name, partial=True)
+    if tensors := tensors_of_loss(row, call):
+        raise Unwritable(f"{row.torch} in a partial with {tensors[0].arg}: give that where the loss is made")
     if not call.args and not call.keywords and not a_partial:
         return call.func
     partial = name("functools.partial")

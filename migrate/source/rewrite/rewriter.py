@@ -27,6 +27,7 @@ from pathlib import Path
 
 from ...library_names import INSTALLED, NOT_CONVERTED, TABLES
 from ...source_files import all_parameters, defaults_of, literal, local_names, short, substitute
+from ..observe.instrument import INSIDE, always_evaluated
 from ..observe.observations import ModuleKind, callees_of, kinds_of, replacing, set_callee
 from . import (
     complex_tensors,
@@ -46,10 +47,11 @@ from .collected_outputs import write_collecting
 from .context import Context, Problem, Program, Unwritable, handles
 from .control_flow import pick_by_index, select_branches
 from .devices_and_no_grad import go_on_with_locals, without_gradient, without_gradient_by_decorator
-from .graph_mode import ALWAYS, INSIDE, always_evaluated, format_texts, in_blocks, is_pure, not_compiled, place_of, put
+from .graph_mode import ALWAYS, format_texts, in_blocks, is_pure, not_compiled, place_of, put
+from .initializers import LOST
 from .signatures import SignatureRewriter, expand_kwargs, hands_on, only_looked_up
 from .tensors import StridedSlices, note_of_caller
-from .views import LOST, hand_back, write_through_views
+from .views import hand_back, write_through_views
 
 # the files whose import registers their handlers
 HANDLERS = (

@@ -491,7 +491,7 @@ def call_of_row(node: ast.Call, callees: Sequence[str], context: Context) -> ast
     only_as_seen(arguments, node, context)
     if callees[0] in context.program.translated:  # a class with the constructor of its torch base
         call.func = context.visit(node.func)
-    return as_buffers(row, call, with_initial_values(row, call, context.name), context.name)
+    return as_buffers(row, call, context.name, with_initial_values(row, call, context.name))
 
 
 def only_as_seen(given: Given, node: ast.Call, context: Context) -> None:
@@ -502,9 +502,9 @@ def only_as_seen(given: Given, node: ast.Call, context: Context) -> None:
             context.guard(given[name].node, constants or (), node, refused)
 
 
-def common_call(node: ast.Call, rows: Mapping[str, Row | None], context: Context) -> ast.Call:
+def common_call(node: ast.Call, rows: Mapping[str, Row | None], context: Context) -> ast.expr:
     """A call of a variable that holds different classes or functions: written where the call is the same for all."""
-    calls = []
+    calls: list[ast.expr] = []
     lenient = [name for name, row in rows.items() if row is not None and takes_anything(row)]
     for name, row in rows.items():
         if name in lenient and len(lenient) < len(rows):
@@ -519,7 +519,7 @@ def common_call(node: ast.Call, rows: Mapping[str, Row | None], context: Context
             calls.append(kept_call(copied, rows, context))
         else:
             arguments = arguments_of(row, copied, context)
-            calls.append(call_through_variable(row, arguments, context.name, function))
+            calls.append(as_buffers(row, call_through_variable(row, arguments, context.name, function), context.name))
             only_as_seen(arguments, node, context)
     if len({ast.dump(call) for call in calls}) > 1:
         raise Unwritable(f"{' and '.join(rows)} take these arguments in different ways")
@@ -551,7 +551,7 @@ def base(node: ast.Call, context: Context) -> ast.Call:
     call.func = context.generic_visit(node.func)
     _keep(row, arguments, context)
     itself = ast.Name("self", ast.Load())
-    begun = as_buffers(row, call, with_initial_values(row, itself, context.name), context.name)
+    begun = as_buffers(row, call, context.name, with_initial_values(row, itself, context.name))
     if begun is not itself:
         context.after.append(ast.Expr(begun))
     return call

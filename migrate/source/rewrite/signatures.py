@@ -29,7 +29,7 @@ from ..observe.observations import (
     reached,
     set_kinds,
 )
-from .context import Context, Problem, Program, Stage, Unwritable, handles, set_receivers
+from .context import Context, Problem, Program, Stage, Unwritable, handles, row_of, set_receivers
 from .initializers import fills
 from .library_lookups import write_reference
 from .row_calls import bind_arguments, is_super, known_argument
@@ -53,8 +53,10 @@ class SignatureRewriter(ast.NodeTransformer):
 
     def base(self, node: ast.expr, of: str) -> ast.expr:
         """A base of the class `of`; a problem for one of torch's without a counterpart, if the model has `of`."""
-        found = self.hint(node)
-        if (name := self.resolve(node)).partition(".")[0] != "torch" or not ast.unparse(found).endswith("Any"):
+        name, found = self.resolve(node), self.hint(node)
+        if (row := row_of(name)) is not None and row.mindspore in TABLES["derived_from"]:
+            return self.program.name(TABLES["derived_from"][row.mindspore])
+        if name.partition(".")[0] != "torch" or not ast.unparse(found).endswith("Any"):
             return found
         if any(of in order for order in self.program.facts.orders):
             self.program.missing(Problem(self.file, node.lineno, f"{name} has no row in the mapping table"))

@@ -13,7 +13,7 @@ import ast
 import copy
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...source_files import SourceFiles, local_names, own_nodes, substitute
 from ..observe.observations import (
@@ -30,7 +30,22 @@ from ..observe.observations import (
     set_kinds,
 )
 from .graph_mode import not_compiled
-from .initializers import ALWAYS, back, begins, given_anew, is_basic_index, stored_names, underlying_tensor, view_of
+from .initializers import (
+    LOST,
+    ChangedInPlace,
+    View,
+    back,
+    begins,
+    changed_in_place,
+    given_anew,
+    is_basic,
+    mark,
+    refuse,
+    stored_names,
+    underlying_tensor,
+    view_of,
+    views_of,
+)
 from .signatures import CHANGING
 from .tensors import SHARED, gives_back, written_tensor
 
@@ -40,23 +55,8 @@ _BLOCKS = (ast.For, ast.While, ast.If, ast.With, ast.Try)
 BLOCKS = ("body", "orelse", "finalbody")
 
 
-@dataclass(frozen=True)
-class View:
-    """A name for a part of the tensor `base`: what the index picks, what the expression `made` gives, or all of it."""
-
-    base: str
-    index: ast.expr | None = None
-    made: ast.expr | None = None
-    sure: bool = True  # whether it is a tensor: not in code that did not run, whose numbers may be items of a list
-
-    def names(self) -> set[str]:
-        """The names that it depends on."""
-        inside = [node for part in (self.index, self.made) if part is not None for node in ast.walk(part)]
-        return {self.base, *(node.id for node in inside if isinstance(node, ast.Name))}
-
-
 ABOUT = {"shape", "dtype", "device", "ndim", "size", "dim", "numel", "is_cuda", "requires_grad"}  # not its values
-LOST = "lost"  # attribute of a call's node: why its writing into an argument cannot be converted
+CHANGED = "changed"  # attribute of the node of `x = self.act(x)`, which changes x under all of its names
 
 
 def hand_back(function: ast.FunctionDef, files: SourceFiles) -> None:
@@ -237,8 +237,10 @@ class _Writer:
         """The statements, each followed by those that write values back; views: the views before them, updated to those
         after them."""
         found: list[ast.stmt] = []
-        for statement in [part for each in body for part in self._named(each)]:
-            taken = self._taking(statement, loops)
+        for statement in (
+            part for each in body for one in self._named(each) for part in self._apart(one, views, loops)
+        ):
+            taken = self._taking(statement, loops) or (statement if CHANGED in vars(statement) else None)
             found.append(taken or statement)
             if isinstance(statement, _BLOCKS):
                 self._inside(statement, views, loops)
@@ -249,11 +251,67 @@ class _Writer:
             for name in names:
                 found += self._others(name, statement, views, loops)
             _forget(views, stored_names(statement) - {*names})
-            for target, view in _views_of(statement):
+            for target, view in views_of(statement):
                 sure = self._is_tensor(view.base) or self._is_same(target, view)
                 if target != view.base and (sure or not self.kinds.get(view.base)):
                     views[target] = view if sure or view.made is not None else replace(view, sure=False)
         return found
+
+    def _apart(self, statement: ast.stmt, views: Mapping[str, View], loops: Sequence[Loop]) -> Iterator[ast.stmt]:
+        """The statement, behind `x = self.act(x)` where a layer in it changes x in place, which is read afterwards."""
+        for found in [*changed_in_place(statement)]:
+            name, function = found.name.id, ast.unparse(found.call.func)
+            if not self._is_seen(found, statement, views, loops):
+                if self.note is not None and (held := self._held(name, statement, loops)):
+                    what = f"{function} changes `{name}` in place, which `{held}` may hold"
+                    self.note(
+                        found.call.lineno, f"{what}: in MindSpore it stays as it was there. Leave inplace=True out"
+                    )
+                continue
+            itself = isinstance(statement, ast.Assign) and statement.value is found.call and found.how == "itself"
+            if itself and isinstance(statement, ast.Assign) and [*map(ast.unparse, statement.targets)] == [name]:
+                vars(statement)[CHANGED] = True
+            elif (parts := found.apart(statement)) is not None:
+                first, statement = parts
+                vars(first)[CHANGED] = True
+                yield first
+            elif self.note is not None:
+                what = f"{function} changes `{name}` in place, which is read afterwards"
+                self.note(found.call.lineno, f"{what}: in MindSpore it stays as it was. Leave inplace=True out")
+        yield statement
+
+    def _held(self, name: str, statement: ast.stmt, loops: Sequence[Loop]) -> str:
+        """The list, tuple or dictionary that has got a tensor and is read after a statement; empty for none."""
+        around = {inner for loop in loops for inner in ast.walk(loop)}
+        for one in self.statements:
+            if isinstance(one, _BLOCKS) or not (one.lineno < statement.lineno or one in around) or one is statement:
+                continue
+            into: ast.AST | None = one.targets[0] if isinstance(one, ast.Assign) else None
+            given: ast.AST | None = getattr(one, "value", None)
+            if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr in CHANGING:
+                into, given = given.func.value, ast.Tuple(given.args)
+            items = [*getattr(given, "elts", ()), *getattr(given, "values", ())]
+            items += [given] if isinstance(into, ast.Subscript) and given is not None else []
+            place = _root(into) if isinstance(into, ast.expr) else None
+            gets = any(ast.unparse(item) == name for item in items if isinstance(item, ast.expr))
+            if gets and isinstance(place, ast.Name) and self._read_after(place.id, statement, loops):
+                return place.id
+        return ""
+
+    def _is_seen(
+        self, found: ChangedInPlace, statement: ast.stmt, views: Mapping[str, View], loops: Sequence[Loop]
+    ) -> bool:
+        """Whether a tensor that a layer changes in place is read afterwards, under this name or another one."""
+        name, related = found.name.id, {found.name.id}
+        for _ in views:
+            related |= {view.base for other, view in views.items() if other in related}
+            related |= {other for other, view in views.items() if view.base in related}
+        stored = stored_names(statement)
+        return any(
+            found.is_read(statement, one) or (one not in stored and self._read_after(one, statement, loops))
+            for one in related
+            if self._is_tensor(one) or one == name
+        )
 
     def _named(self, statement: ast.stmt) -> list[ast.stmt]:
         """`part = y.view(-1)` in front of `part.mul_(2)` for `y.view(-1).mul_(2)`, and `y = part.reshape(y.shape)`
@@ -271,12 +329,8 @@ class _Writer:
         part = set_kinds(ast.Name(name, ast.Load()), kinds_of(into))
         put = back(copy.deepcopy(part), calls, copy.deepcopy(whole))
         place = isinstance(whole, (ast.Name, ast.Attribute))
-        if (
-            put is None
-            or parameter
-            or not (place or (isinstance(whole, ast.Subscript) and is_basic_index(whole.slice)))
-        ):
-            _refuse(calls[0], f"{ast.unparse(into)} is written into: write into {ast.unparse(whole)} by an index")
+        if put is None or parameter or not (place or (isinstance(whole, ast.Subscript) and is_basic(whole.slice))):
+            refuse(calls[0], f"{ast.unparse(into)} is written into: write into {ast.unparse(whole)} by an index")
             return [statement]
         self.taken.add(name)
         target = copy.deepcopy(whole)
@@ -479,7 +533,7 @@ class _Writer:
                     if not view.sure and self._read_after(other, statement, loops):
                         vars(statement)[SHARED] = other
                     elif self._read_after(other, statement, loops) and view.made is not None:
-                        _mark(view, other)
+                        mark(view, other)
                         again = ast.Assign([ast.Name(other, ast.Store())], copy.deepcopy(view.made))
                         yield ast.fix_missing_locations(replacing(again, statement))
                     elif self._read_after(other, statement, loops):
@@ -495,7 +549,7 @@ class _Writer:
             return
         whole, part = (self._known(ast.Name(one, ast.Load())) for one in (view.base, name))
         put = back(part, view_of(view.made)[1], whole) if isinstance(view.made, ast.Call) else None
-        _mark(view, name, unknown=put is None)
+        mark(view, name, unknown=put is None)
         if put is not None:
             found = replacing(ast.Assign([ast.Name(view.base, ast.Store())], put), after)
             yield ast.fix_missing_locations(found)
@@ -520,50 +574,6 @@ class _Writer:
         end = (statement.end_lineno or 0, statement.end_col_offset or 0)
         again = {node for loop in loops if name not in stored_names(loop) for node in ast.walk(loop)}
         return any((node.lineno, node.col_offset) >= end or node in again for node in reads)
-
-
-def _views_of(statement: ast.stmt) -> Iterator[tuple[str, View]]:
-    """The names that an assignment makes a part of a tensor, or all of it."""
-    if not isinstance(statement, ast.Assign):
-        return
-    first, *others = statement.targets
-    if isinstance(first, ast.Name):
-        yield from ((one.id, View(first.id)) for one in others if isinstance(one, ast.Name))
-    for target in statement.targets:
-        pairs: list[tuple[ast.expr, ast.expr]] = [(target, statement.value)]
-        if isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple):
-            pairs = [*zip(target.elts, statement.value.elts, strict=False)]
-        for one, value in pairs:
-            match one, value:
-                case ast.Name(id=name), ast.Name(id=base):
-                    yield name, View(base)
-                case ast.Name(id=name), ast.Subscript(value=ast.Name(id=base), slice=ast.Constant(str()) as index):
-                    yield name, View(base, index)
-                case ast.Name(id=name), ast.Subscript(value=ast.Name(id=base), slice=index) if is_basic_index(index):
-                    yield name, View(base, index)
-                case ast.Name(id=name), ast.Call() if isinstance(whole := view_of(value)[0], ast.Name):
-                    yield name, View(whole.id, None, value)
-                case ast.Tuple(elts=elts), ast.Call() if isinstance(whole := view_of(value)[0], ast.Name):
-                    for number, each in enumerate(elts):
-                        if isinstance(each, ast.Name):
-                            yield each.id, View(whole.id, None, ast.Subscript(value, ast.Constant(number), ast.Load()))
-
-
-def _mark(view: View, name: str, *, unknown: bool = False) -> None:
-    """Mark the call that makes a view as one that cannot be written, where it may give a tensor of its own, or where
-    what is written into the view cannot be put back."""
-    made = view.made.value if isinstance(view.made, ast.Subscript) else view.made
-    calls = view_of(made)[1] if made is not None else []
-    unsure = any(isinstance(call.func, ast.Attribute) and call.func.attr not in ALWAYS for call in calls)
-    if calls and (unknown or unsure):
-        text = f"{ast.unparse(calls[0])} may share its values with `{view.base}`, and one of the two is written into"
-        _refuse(calls[0], f"{text} before the other is read (`{name}`): write with an index, or use .clone()")
-
-
-def _refuse(call: ast.Call, why: str) -> None:
-    """Let a call be one that cannot be written, whatever it calls."""
-    vars(call)[LOST] = why
-    vars(call.func).pop("observed", None)
 
 
 def _target(node: ast.expr) -> ast.expr | None:

@@ -9,10 +9,16 @@ class Packed(nn.Cell):
     """Fault: `no lengths`, `gates` in TensorFlow's order, `bias` of one side twice, `directions` swapped."""
 
     def __init__(
-        self, kind: str = "LSTM", layers: int = 2, both: bool = True, first: bool = True, fault: str = ""
+        self,
+        kind: str = "LSTM",
+        layers: int = 2,
+        both: bool = True,
+        first: bool = True,
+        dropout: float = 0.0,
+        fault: str = "",
     ) -> None:
         super().__init__()
-        self.memory = getattr(nn, kind)(6, 8, layers, batch_first=first, bidirectional=both)
+        self.memory = getattr(nn, kind)(6, 8, layers, batch_first=first, bidirectional=both, dropout=dropout)
         if fault in ("gates", "bias"):
             self.memory.rnn = Faulty(self.memory.rnn, fault)
         self.verdict = nn.Dense(8 * (1 + both), 4)

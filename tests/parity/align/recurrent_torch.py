@@ -8,9 +8,11 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 class Packed(nn.Module):
     """Sequences of several lengths: the last state, and the mean of all steps."""
 
-    def __init__(self, kind: str = "LSTM", layers: int = 2, both: bool = True, first: bool = True) -> None:
+    def __init__(
+        self, kind: str = "LSTM", layers: int = 2, both: bool = True, first: bool = True, dropout: float = 0.0
+    ) -> None:
         super().__init__()
-        self.reader = getattr(nn, kind)(6, 8, layers, batch_first=first, bidirectional=both)
+        self.reader = getattr(nn, kind)(6, 8, layers, batch_first=first, bidirectional=both, dropout=dropout)
         self.last = nn.Linear(8 * (1 + both), 4)
 
     def forward(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:

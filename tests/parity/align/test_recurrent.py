@@ -56,6 +56,15 @@ def test_a_recurrent_layer_is_aligned_and_runs_alone(net: str, arguments: str, t
     assert net == "Packed" or "input.grad" in names or net == "Cells"
 
 
+@pytest.mark.parametrize("arguments", ["'LSTM', 3", pytest.param("'GRU', 3, False, False", marks=pytest.mark.full)])
+def test_dropout_between_layers_drops_the_same_of_packed_sequences_as_of_padded_ones(
+    arguments: str, tmp_path: Path
+) -> None:
+    found = report("Packed", f"{arguments}, dropout=0.4", "", tmp_path)
+    assert found.parity, [(f.place, f.why) for f in found.findings if f.verdict is Verdict.FAIL]
+    assert "reader: took the same random draws in both frameworks" in " ".join(found.notes)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("arguments", ["'LSTM'", "'GRU', False"])
 def test_a_layer_of_several_layers_is_compared_with_loops_of_cells(arguments: str, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -88,3 +90,89 @@ class Rows(nn.Module):
 
 def rows():
     return Rows(), (torch.randn(4, 5), torch.tensor([2, 0, 1, 1]))
+
+
+class Focal(nn.CrossEntropyLoss):
+    """Comes from torch's loss, and goes on with what that gives for classes of int64."""
+
+    def __init__(self, gamma=2.0, weight=None):
+        super().__init__(weight=weight, reduction="none")
+        self.gamma = gamma
+
+    def forward(self, logits, classes):
+        each = super().forward(logits, classes)
+        return ((1 - torch.exp(-each)) ** self.gamma * each).mean()
+
+
+class FocalOfFunction(nn.CrossEntropyLoss):
+    def forward(self, logits, classes):
+        each = F.cross_entropy(logits, classes, weight=self.weight, reduction="none", ignore_index=self.ignore_index)
+        return ((1 - torch.exp(-each)) * each).mean()
+
+
+class Renamed(nn.CrossEntropyLoss):
+    """Torch's loss under another name."""
+
+
+class Derived(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(5, 3)
+        self.first = Focal(weight=torch.tensor([0.2, 1.0, 2.5]))
+        self.second = FocalOfFunction(torch.tensor([2.0, 1.0, 0.5]), ignore_index=1)
+        self.third = Renamed(label_smoothing=0.1)
+
+    def forward(self, x, classes):
+        out = self.head(x)
+        return self.first(out, classes) + self.second(out, classes) + self.third(out, classes)
+
+
+def derived_losses():
+    return Derived(), (torch.randn(4, 5), torch.tensor([2, 0, 1, 1]))
+
+
+class FromVariable(nn.Module):
+    """The classes of its losses stand in variables, and get weights."""
+
+    def __init__(self, kind="cross"):
+        super().__init__()
+        self.head = nn.Linear(5, 3)
+        made = {"cross": nn.CrossEntropyLoss, "likely": nn.NLLLoss}[kind]
+        self.chosen = made(weight=torch.tensor([0.2, 1.0, 2.5]), reduction="sum")
+        losses = [nn.BCEWithLogitsLoss, nn.MultiLabelSoftMarginLoss]
+        self.several = nn.ModuleList([cls(weight=torch.tensor([1.0, 3.0, 0.5])) for cls in losses])
+
+    def forward(self, x, classes):
+        out = self.head(x)
+        rows = F.one_hot(classes, 3).float()
+        return self.chosen(out, classes) + sum(loss(out, rows) for loss in self.several)
+
+
+def loss_from_variable():
+    return FromVariable(), (torch.randn(4, 5), torch.tensor([2, 0, 1, 1]))
+
+
+class Positive(nn.BCEWithLogitsLoss):
+    """A loss of one's own without a constructor, made with a tensor."""
+
+    def forward(self, logits, rows):
+        return super().forward(logits, rows).sqrt()
+
+
+def positive_loss():
+    return Positive(pos_weight=torch.tensor([4.0, 1.0, 0.5])), (torch.randn(4, 3), torch.eye(3)[[2, 0, 1, 1]])
+
+
+class InPartial(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(5, 3)
+        make = partial(nn.CrossEntropyLoss, weight=torch.tensor([0.2, 1.0, 2.5]))
+        self.loss = make(reduction="sum")
+
+    def forward(self, x, classes):
+        return self.loss(self.head(x), classes)
+
+
+def loss_in_partial():
+    return InPartial(), (torch.randn(4, 5), torch.tensor([2, 0, 1, 1]))

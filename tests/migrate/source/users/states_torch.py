@@ -604,3 +604,27 @@ class PenalisedNet(nn.Module):
 
 def penalised():
     return PenalisedNet(), (torch.randn(5, 6),)
+
+
+class Measured(nn.Module):
+    """Keeps what it measures in one method for another one; its mean is a buffer, and no such attribute."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.register_buffer("mean", torch.zeros(4))
+
+    def measure(self, x):
+        self.size = x.abs().mean(0).detach()
+        self.mean = self.mean * 0.9 + 0.1 * x.mean(0).detach()
+
+    def put_back(self, x):
+        return x * self.size + self.mean
+
+    def forward(self, x):
+        self.measure(x)
+        return self.put_back(self.layer(x))
+
+
+def measured():
+    return Measured(), (torch.randn(3, 4),)

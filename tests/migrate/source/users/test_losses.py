@@ -37,6 +37,31 @@ def test_a_class_of_torchs_loss_keeps_its_weight(users: Users) -> None:
     assert found.names["loss.weight"] == "loss.weight"
 
 
+def test_classes_that_come_from_torchs_loss_take_classes_of_int64(users: Users) -> None:
+    found = users["derived_losses"]
+    found.agrees()
+    found.holds("class Focal(CrossEntropyLossOfInt64)", "class Renamed(CrossEntropyLossOfInt64)")
+
+
+def test_a_loss_whose_class_is_in_a_variable_keeps_its_weight(users: Users) -> None:
+    found = users["loss_from_variable"]
+    found.agrees()
+    found.holds("self.chosen = with_buffers(made(reduction=", "with_buffers(cls(), weight=")
+    assert found.names["chosen.weight"] == "chosen.weight" and found.names["several.0.weight"] == "several.0.weight"
+
+
+def test_a_loss_without_a_constructor_is_made_with_its_tensor(users: Users) -> None:
+    found = users["positive_loss"]
+    found.agrees()
+    assert found.names == {"pos_weight": "pos_weight"}
+
+
+def test_a_partial_of_a_loss_with_a_tensor_is_refused(users: Users) -> None:
+    (problem,) = users["loss_in_partial"].source.problems
+    assert problem.text == "torch.nn.CrossEntropyLoss in a partial with weight: give that where the loss is made"
+    assert problem.file.endswith("losses_torch.py") and problem.line
+
+
 def test_rows_of_a_computed_number_of_classes_take_every_number_but_the_one_that_is_refused(
     users: Users, tmp_path: Path
 ) -> None:

@@ -162,3 +162,12 @@ def test_the_parameters_alone_need_one_function(users: Users) -> None:
     found.agrees()
     found.holds("def parameters(cell", "for p in parameters(self)")
     found.lacks("def named_parameters", "TORCH_NAMES")
+
+
+def test_a_tensor_that_one_method_keeps_for_another_is_listed(users: Users) -> None:
+    (said,) = [problem for problem in users["measured"].source.left_out if "self." in problem.text]
+    assert said.text == (
+        "self.size, which measure sets and put_back reads: compiled, it has no type and passes no gradient. "
+        "Return it from measure and hand it on, or train with --mode pynative"
+    )
+    assert said.file.endswith("states_torch.py") and said.line

@@ -42,7 +42,7 @@ LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
 def writable(node: ast.expr, context: Context) -> bool:
-    """Whether all of an expression that ran has a counterpart."""
+    """Whether all of an expression has a counterpart."""
     try:
         with context.strictly():
             context.visit(copy.deepcopy(node))
@@ -124,8 +124,19 @@ class _Pruning:
             test, said = statement.test, statement.msg
             if not self.checks and (self.values.decides(test) or not writable(test, self.context)):
                 return []
-            return [replacing(ast.Assert(test, said if said is not None and harmless(said) else None), statement)]
+            return [replacing(ast.Assert(test, None if said is None else self.message(said)), statement)]
         return [] if isinstance(statement, ast.Pass) else [statement]
+
+    def message(self, text: ast.expr) -> ast.expr | None:
+        """The text of an assertion that held, read as what did not run; None where it cannot be written."""
+        if harmless(text):
+            return text
+        found = copy.deepcopy(text)
+        try:
+            self.reader.expression(found)
+        except Unwritable:
+            return None
+        return found if writable(found, self.context) else None
 
     def tried(self, statement: ast.Try) -> list[ast.stmt]:
         """A `try` in which nothing was raised: as it is where Python runs it, for MindSpore compiles none; there its

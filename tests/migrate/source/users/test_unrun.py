@@ -142,3 +142,13 @@ def test_layers_that_a_class_makes_by_its_own_methods(users: Users) -> None:
         users[name].agrees()
         assert not users[name].source.not_run, name
         users[name].holds("self.first = self._stage(norm, 2)", "x = self.last(self.first(x))")
+
+
+def test_texts_of_assertions_that_held_are_kept(users: Users) -> None:
+    """Where they can be written; the assertion alone, where not."""
+    found = users["checked"]
+    found.agrees()
+    found.holds("assert times > 0, 'times is {}, {}'.format(times, self.training)")
+    found.holds("assert width % 2 == 0, '%d is odd' % max(width, times)", "assert width == 4\n")
+    found.holds("assert x.ndim == 2, f'{x.shape} has {x.ndim} axes'")
+    found.holds("'3 columns, not {} of {}'.format(x.shape[-1], 'x'.join((str(n) for n in x.shape)))")

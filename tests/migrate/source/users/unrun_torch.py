@@ -515,3 +515,24 @@ def either():
 
 def either_deep():
     return Either(deep=True), (torch.randn(4, 8),)
+
+
+class Checked(nn.Module):
+    """Texts of assertions that hold: they never ran, and say what somebody would want to know."""
+
+    def __init__(self, times=2, width=4):
+        super().__init__()
+        assert times > 0, "times is {}, {}".format(times, self.training)
+        assert width % 2 == 0, "%d is odd" % max(width, times)
+        self.mix = nn.Linear(3, width)
+        assert width == 4, self.mix.flips()  # of which nothing is known
+        self.times = times
+
+    def forward(self, x):
+        assert x.dim() == 2, f"{x.size()} has {x.dim()} axes"
+        assert x.size(-1) == 3, "3 columns, not {} of {}".format(x.size(-1), "x".join(str(n) for n in x.shape))
+        return self.mix(x) * self.times
+
+
+def checked():
+    return Checked(), (torch.randn(5, 3),)

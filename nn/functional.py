@@ -27,7 +27,7 @@ from .indexing import (
     take,
     take_along_dim,
 )
-from .linalg import cdist, dot, einsum, linalg_norm, matrix_power, multi_dot, norm, solve, svdvals, vector_norm
+from .linalg import cdist, dot, einsum, linalg_norm, logdet, matrix_power, multi_dot, norm, solve, svdvals, vector_norm
 from .losses import (
     binary_cross_entropy,
     ctc_loss,

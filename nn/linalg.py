@@ -186,3 +186,9 @@ def _einsum_plan(equation: str, shapes: Any) -> Any:
     axes = tuple(place for place, letter in enumerate(done) if letter not in right)
     done = "".join(letter for letter in done if letter in right)
     return tuple(steps), axes, tuple(done.index(letter) for letter in right)
+
+
+def logdet(input: Tensor) -> Tensor:
+    """The logarithm of the determinant of each matrix, as torch.logdet: NaN where that is below 0."""
+    sign, size = ops.slogdet(input)
+    return ops.where(sign < 0, float("nan"), size)

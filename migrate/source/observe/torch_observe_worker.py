@@ -85,6 +85,7 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack, *, values: bo
     values: build the model with values. Without them, raises WithoutValues where a class gets a tensor as an argument.
     """
     quietly()
+    torch.jit._state.disable()  # what it compiles runs where nothing sees it; torch.jit.script gives its function back
     spec = parse(text)
     install_simplified()
     collected_outputs.forget()

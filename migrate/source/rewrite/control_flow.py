@@ -42,7 +42,7 @@ LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
 def writable(node: ast.expr, context: Context) -> bool:
-    """Whether all of an expression that ran has a counterpart."""
+    """Whether all of an expression has a counterpart."""
     try:
         with context.strictly():
             context.visit(copy.deepcopy(node))
@@ -124,8 +124,19 @@ class _Pruning:
             test, said = statement.test, statement.msg
             if not self.checks and (self.values.decides(test) or not writable(test, self.context)):
                 return []
-            return [replacing(ast.Assert(test, said if said is not None and harmless(said) else None), statement)]
+            return [replacing(ast.Assert(test, None if said is None else self.message(said)), statement)]
         return [] if isinstance(statement, ast.Pass) else [statement]
+
+    def message(self, text: ast.expr) -> ast.expr | None:
+        """The text of an assertion that held, read as what did not run; None where it cannot be written."""
+        found = copy.deepcopy(text)
+        if all(_built_in(inner.func) for inner in ast.walk(text) if isinstance(inner, ast.Call)):
+            return found
+        try:
+            self.reader.expression(found)
+        except Unwritable:
+            return None
+        return found if writable(found, self.context) else None
 
     def tried(self, statement: ast.Try) -> list[ast.stmt]:
         """A `try` in which nothing was raised: as it is where Python runs it, for MindSpore compiles none; there its
@@ -429,11 +440,6 @@ def _side(node: ast.expr, context: Context) -> ast.expr:
 
 def _built_in(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id in SAFE
-
-
-def harmless(node: ast.AST) -> bool:
-    """Whether an error's text can be kept unchanged: it calls only Python's own functions."""
-    return all(_built_in(inner.func) for inner in ast.walk(node) if isinstance(inner, ast.Call))
 
 
 def fold_constant_tests(statement: ast.If) -> list[ast.stmt]:

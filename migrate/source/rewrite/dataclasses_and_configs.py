@@ -41,6 +41,9 @@ PLAIN_CALLS = {"abs", "bool", "dict", "float", "int", "isinstance", "len", "list
 PLAIN_CALLS |= {"sorted", "str", "sum", "tuple", "zip", "enumerate"}  # functions that may compute a field from others
 LEFT_OUT = "left_out"
 NEW_DICTIONARIES = ("dict", "OrderedDict", "defaultdict")
+NEW_ARRAYS = {
+    f"{package}.{name}" for package in ("np", "numpy") for name in ("zeros", "ones", "empty", "full", "array", "eye")
+}
 Make = Callable[[Any], ast.expr]  # the expression for a value of the worker's report
 NAMED = {bool: "bool", int: "int", float: "float", str: "str", list: "list[Any]", tuple: "tuple[Any, ...]"}
 
@@ -506,10 +509,12 @@ def methods_by_syntax(node: ast.AST) -> Iterator[tuple[str, str]]:
     yield from ((kind.cls, method) for kind in kinds_of(of) if isinstance(kind, ObjectKind) and kind.cls)
 
 
-def is_dictionary(node: ast.expr, function: ast.AST | None) -> bool:
-    """Whether it is a variable to which a function only ever assigns new dictionaries."""
+def takes_items(node: ast.expr, function: ast.AST | None) -> bool:
+    """Whether it is a variable to which a function only ever assigns new dictionaries, or new arrays of NumPy's."""
     name, made = getattr(node, "id", ""), []
     for one in ast.walk(function or node):
         if isinstance(one, ast.Assign) and name in (getattr(target, "id", None) for target in one.targets):
             made.append(ast.unparse(one.value.func if isinstance(one.value, ast.Call) else one.value))
-    return bool(made) and all(text.startswith("{") or text.rpartition(".")[2] in NEW_DICTIONARIES for text in made)
+    return bool(made) and all(
+        text.startswith("{") or text.rpartition(".")[2] in NEW_DICTIONARIES or text in NEW_ARRAYS for text in made
+    )

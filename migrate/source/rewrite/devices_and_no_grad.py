@@ -570,11 +570,22 @@ def as_dtype(node: ast.expr, context: Context) -> ast.expr | None:
 
 
 @handles(syntax=[ast.Compare])
-def class_of_tensors_asked(node: ast.Compare, context: Context) -> None:
-    """Refuse `x.type() == "torch.FloatTensor"`: in the new file `x.type()` is a dtype, and never such a text."""
+def class_of_tensors_asked(node: ast.Compare, context: Context) -> ast.expr | None:
+    """`x.type() == "torch.HalfTensor"` by the dtype, and as on a CPU for a class of CUDA's tensors; refuses other
+    comparisons with such a text, for in the new file `x.type()` is a dtype."""
+    match node:
+        case ast.Compare(
+            ast.Call(func, [], []) as asked, [ast.Eq() | ast.NotEq() as how], [ast.Constant(str() as text)]
+        ):
+            dtype = as_dtype(node.comparators[0], context) if callees_of(asked) == ["torch.Tensor.type"] else None
+            if dtype is not None and text.startswith("torch.cuda."):
+                return ast.Constant(isinstance(how, ast.NotEq))
+            if dtype is not None and isinstance(func, ast.Attribute):
+                return ast.Compare(ast.Attribute(context.visit(func.value), "dtype", ast.Load()), [how], [dtype])
     texts = [literal(side)[1] for side in (node.left, *node.comparators)]
     if any(isinstance(text, str) and CLASS_OF_TENSORS.fullmatch(text) for text in texts):
         raise Unwritable("a text for a class of tensors: compare dtypes, as in x.dtype == torch.float32")
+    return None
 
 
 @handles(*TABLES["framework_questions"])

@@ -27,6 +27,7 @@ from ..observe.observations import (
     set_kinds,
 )
 from .context import Context, Unwritable, fill_template, handles
+from .row_calls import argument_of
 from .unexecuted_code import MOST
 
 NAMES = {f"einops.einops.{word}": word for word in ("rearrange", "repeat", "reduce")}
@@ -123,7 +124,8 @@ def einsum(node: ast.Call, context: Context) -> ast.expr | None:
     template = plain_einsum(terms, found[3]) if found is not None and len(terms) == len(tensors) and floats else None
     if template is None or node.keywords:
         return None
-    return fill_template(template, dict(zip("xy", map(context.visit, tensors), strict=False)), context.name)
+    given = [argument_of(tensor, context).node for tensor in tensors]
+    return fill_template(template, dict(zip("xy", given, strict=False)), context.name)
 
 
 def plain_einsum(terms: Sequence[str], out: str) -> str | None:
@@ -201,7 +203,7 @@ def _pattern(
     if texts[1] == "repeat":  # as einops' own `repeat` calls `reduce`
         what, texts[1] = "repeat", ""
     pattern = Pattern(texts[0], *_sides(texts[0], dimensions), what, texts[1], given)
-    return pattern, context.visit(node.args[0]), [context.visit(value) for value in words.values()]
+    return pattern, argument_of(node.args[0], context).node, [context.visit(value) for value in words.values()]
 
 
 def _sides(text: str, dimensions: int | None) -> tuple[list[list[str]], list[list[str]]]:

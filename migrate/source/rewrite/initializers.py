@@ -551,3 +551,106 @@ def changed_in_place(statement: ast.stmt) -> Iterator[ChangedInPlace]:
             given = call.args[int(key)] if key.isdigit() and int(key) < len(call.args) else words.get(key)
             if isinstance(given, ast.Name):
                 yield ChangedInPlace(call, given, how)
+
+
+@handles("torch.Tensor.resize_", "torch.Tensor.resize_as_")
+def resized(call: ast.Call, context: Context) -> ast.expr | None:
+    """`x.new().resize_(3, 4)` as `x.new_empty(3, 4)`; None for a tensor that holds something."""
+    new, empty = call.func.value if isinstance(call.func, ast.Attribute) else call, "torch.Tensor.new"
+    if not isinstance(new, ast.Call) or callees_of(new) != [empty] or new.args or new.keywords or not call.args:
+        return None
+    sizes = call.args
+    if callees_of(call) == ["torch.Tensor.resize_as_"]:
+        sizes = [replacing(ast.Attribute(call.args[0], "shape", ast.Load()), call.args[0])]
+        set_kinds(sizes[0], [SizeKind(0)])
+    assert isinstance(new.func, ast.Attribute)
+    function = replacing(ast.Attribute(new.func.value, "new_empty", ast.Load()), new.func)
+    set_callee(function, "torch.Tensor.new_empty")
+    found: ast.expr = context.visit(replacing(ast.Call(function, sizes, []), call))
+    return found
+
+
+def of_one_row(node: ast.expr, context: Context) -> bool:
+    """Whether it is the weight of a layer where MindSpore's has another 1 in its shape: Conv1d, a Conv2d of one row."""
+    node = underlying_tensor(node)
+    is_weight = isinstance(node, ast.Attribute) and node.attr == "weight"
+    return is_weight and context.program.all_derive(kinds_of(node.value), TABLES["one_row"])
+
+
+def in_torchs_shape(node: ast.expr, context: Context) -> ast.expr:
+    """Such a weight without that 1."""
+    return ast.Call(context.name("mindspore.ops.squeeze"), [context.visit(node), ast.Constant(2)], [])
+
+
+def in_shape_of_weight(into: ast.expr, value: ast.expr, context: Context) -> ast.expr:
+    """A value for all of a tensor, with that 1 for such a weight."""
+    if not of_one_row(into, context):
+        return value
+    return ast.Call(context.name("mindspore.ops.unsqueeze"), [value, ast.Constant(2)], [])
+
+
+@handles(syntax=[ast.Subscript, ast.BinOp, ast.UnaryOp, ast.Attribute])
+def of_torchs_shape(node: ast.expr, context: Context) -> ast.expr | None:
+    """What is computed with such a weight, with `w[:, :, 0]`, `2 * w`, `-w` and `w.shape`."""
+    match node:
+        case ast.Subscript(value, index, ctx) if isinstance(ctx, ast.Load) and of_one_row(value, context):
+            return ast.Subscript(in_torchs_shape(value, context), context.visit(index), ctx)
+        case ast.BinOp(left, operator, right) if of_one_row(left, context) or of_one_row(right, context):
+            sides = [in_torchs_shape(n, context) if of_one_row(n, context) else context.visit(n) for n in (left, right)]
+            return ast.BinOp(sides[0], operator, sides[1])
+        case ast.UnaryOp(operator, operand) if of_one_row(operand, context):
+            return ast.UnaryOp(operator, in_torchs_shape(operand, context))
+        case ast.Attribute(value, "shape" | "ndim" | "mT" as name, ast.Load()) if of_one_row(value, context):
+            return ast.Attribute(in_torchs_shape(value, context), name, ast.Load())
+    return None
+
+
+@handles(syntax=[ast.Assign], stage=Stage.IN_PLACE)
+def weight_of_one_row(node: ast.Assign, context: Context) -> list[ast.stmt] | None:
+    """`layer.weight = nn.Parameter(values)`, `layer.weight.data[:, :, 0] = 0`, `w = layer.weight` of such a weight."""
+    match node.targets:
+        case [ast.Name(name) as target] if of_one_row(node.value, context):
+            if not isinstance(context.function, ast.FunctionDef) or _written_to(name, context.function):
+                return None
+            return [ast.Assign([target], in_torchs_shape(node.value, context))]
+        case [ast.Attribute() as target] if of_one_row(target, context) and isinstance(node.value, ast.Call):
+            made = context.visit(node.value)
+            if not (
+                isinstance(made, ast.Call)
+                and made.args
+                and node.value.args
+                and not of_one_row(node.value.args[0], context)
+            ):
+                return None
+            made.args[0] = in_shape_of_weight(target, made.args[0], context)
+            return [ast.Assign([context.visit(target)], made)]
+        case [ast.Subscript(value, index) as target] if of_one_row(value, context):
+            if isinstance(index, ast.Tuple) and len(index.elts) > 2 and not any(map(_counts_no_axis, index.elts[:2])):
+                index.elts.insert(2, ast.Constant(0))
+                return None
+            if not isinstance(node.value, ast.Constant):
+                raise Unwritable(f"{ast.unparse(target)}: that weight has four axes in MindSpore; name three here")
+    return None
+
+
+def _written_to(name: str, function: ast.FunctionDef) -> bool:
+    """Whether a function may write into the tensor that a variable holds, or change it otherwise."""
+    for inner in ast.walk(function):
+        match inner:
+            case ast.Attribute(ast.Name(used), attr, ctx) if used == name:
+                if attr.endswith("_") or attr in ("data", "grad") or not isinstance(ctx, ast.Load):
+                    return True
+            case ast.Subscript(ast.Name(used), _, ast.Store()) | ast.AugAssign(ast.Name(used)) if used == name:
+                return True
+            case ast.Call(_, args) if any(isinstance(one, ast.Name) and one.id == name for one in args):
+                if any(callee.startswith("torch.nn.init.") for callee in callees_of(inner)):
+                    return True
+    return False
+
+
+def _counts_no_axis(item: ast.expr) -> bool:
+    """Whether a part of an index is no index of one axis: `...`, None, or a mask."""
+    kinds = kinds_of(item)
+    return (isinstance(item, ast.Constant) and item.value in (..., None)) or any(
+        isinstance(kind, TensorKind) for kind in kinds
+    )

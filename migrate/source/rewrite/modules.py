@@ -453,7 +453,7 @@ def attribute(node: ast.Attribute, context: Context) -> ast.expr | None:
     if node.attr in AFFINE and _read(node) and always(kinds, ModuleKind) and _are_norms(kinds, node.attr, context):
         return ast.Call(ast.Name("getattr", ast.Load()), [context.visit(node.value), ast.Constant(node.attr), TRUE], [])
     fixed = {_fixed(kind, node.attr, context) for kind in kinds}
-    return ast.Constant(fixed.pop()) if len(fixed) == 1 and fixed != {None} and _read(node) else None
+    return ast.Constant(*fixed.pop()) if len(fixed) == 1 and fixed != {()} and _read(node) else None
 
 
 def _read(node: ast.expr) -> bool:
@@ -470,12 +470,12 @@ def _are_norms(kinds: list[Kind], attribute: str, context: Context) -> bool:
     return all(row is not None and any(a.torch == attribute for a in row.arguments) for row in rows)
 
 
-def _fixed(kind: Kind, attribute: str, context: Context) -> Any:
-    """The only value of a torch layer's argument with a counterpart, where MindSpore's layer has no such argument; None
-    for any other attribute."""
+def _fixed(kind: Kind, attribute: str, context: Context) -> tuple[Any, ...]:
+    """The only value of a torch layer's argument with a counterpart, where MindSpore's layer has no such argument;
+    empty for any other attribute."""
     row = context.program.torch_base(kind.cls) if isinstance(kind, ModuleKind) else None
     takes = row.arguments if row is not None else ()
-    return next((a.only[0] for a in takes if a.torch == attribute and not a.to and len(a.only) == 1), None)
+    return next((a.only for a in takes if a.torch == attribute and not a.to and len(a.only) == 1), ())
 
 
 def uncounted(node: ast.AST, context: Context) -> bool:

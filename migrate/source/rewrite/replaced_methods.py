@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from ..observe.observations import (
     Kind,
     ModuleKind,
     ObjectKind,
+    PlainKind,
     SequenceKind,
     TensorKind,
     always,
@@ -41,6 +43,7 @@ CHANGE = "msmigrate.nn.change_layer"
 OF_CELL_ITSELF = {*TABLES["cell_properties"]}
 OF_CELLS, OF_NO_USE = {*TABLES["cell_methods"]}, {*TABLES["settings_of_no_use"]}
 PARAMETER = TensorKind("float32", 99, parameter=True)
+CONVOLUTION = re.compile(r"torch\.nn\.Conv(?:Transpose)?(\d)d")
 GIVEN: dict[str, Kind] = {  # what calls give in code that did not run: methods of modules, and functions by their names
     "parameters": SequenceKind("list", (PARAMETER,)),
     "torch.finfo": ObjectKind("torch.finfo"),
@@ -360,6 +363,27 @@ def layers_made(owner: str, attribute: str, program: Program) -> list[Kind]:
             elif not isinstance(made, ast.Constant) or made.value is not None:
                 return []
     return list(dict.fromkeys(found))
+
+
+def held_by(cls: str, attribute: str, program: Program) -> list[Kind]:
+    """The kinds of what a torch layer of this class holds: parameters, how it was made, a convolution's sizes for each
+    axis, and modules by their names, as in a Sequential of the model; empty for anything else."""
+    if attribute in ("weight", "bias", "running_mean", "running_var"):
+        return [PARAMETER]
+    if cls in TABLES["changed_settings"].get(attribute, ()):
+        return [PlainKind("float")]
+    found = CONVOLUTION.fullmatch(cls) if attribute in ("kernel_size", "stride", "padding", "dilation") else None
+    if found is not None:
+        return [SequenceKind("tuple", (PlainKind("int"),) * int(found[1]))]
+    if attribute in TABLES["numbers_of_layers"] or cls in program.translated:
+        return [UNSEEN] if attribute in TABLES["numbers_of_layers"] else []
+    classes = {path: bases[0] for path, bases in program.facts.classes.items() if bases}
+    inside = [
+        (of, classes.get(path.rpartition(".")[0]))
+        for path, of in classes.items()
+        if path.rpartition(".")[2] == attribute
+    ]
+    return [ModuleKind(of) for of, around in dict.fromkeys(inside) if around == cls]
 
 
 def _chosen(node: ast.expr, file: str, function: ast.FunctionDef, program: Program) -> list[Kind]:

@@ -130,6 +130,8 @@ def _otherwise(row: Row, given: Mapping[str, ObservedArgument], name: Namer) -> 
     if unsaid or any(key in given and not is_constant(given[key].node, one) for key, one in other.unless.items()):
         return other
     for argument in (of_row for of_row, _ in pairs if of_row.torch in given):
+        if argument.verb and VERBS[argument.verb].symbolic is None and not literal(given[argument.torch].node)[0]:
+            return other  # which takes any value, where MindSpore's own takes those that were seen
         try:
             _crossed(row, argument, given, name, every=False)
         except Unwritable:
@@ -142,8 +144,8 @@ def _scaled(row: Row, given: Mapping[str, ObservedArgument]) -> Mapping[str, Obs
     if row.torch not in SCALED or "alpha" not in given or "other" not in given:
         return given
     product = ast.BinOp(given["alpha"].node, ast.Mult(), given["other"].node)
-    rest = {key: item for key, item in given.items() if key != "alpha"}
-    items = {**rest, "other": ObservedArgument(product, given["other"].kinds, None)}
+    items = {**given, "other": ObservedArgument(product, given["other"].kinds, None)}
+    del items["alpha"]
     return Given(items, given.by_value if isinstance(given, Given) else None)
 
 
@@ -159,7 +161,8 @@ def keywords_of(
     keywords: dict[str, ast.expr] = {}
     for argument in row.arguments:
         if argument.torch in given:
-            unsaid = argument.default is None and _none(given[argument.torch])
+            item = given[argument.torch]
+            unsaid = argument.default is None and (item.constants == [None] or is_constant(item.node, None))
             keywords.update(_crossed(row, argument, given, name, every and not unsaid))
     return keywords
 
@@ -262,10 +265,6 @@ def _never(item: ObservedArgument, argument: Argument) -> bool:
     """Whether the argument was never of the type of a value that has no counterpart."""
     refused = [PlainKind(type(value).__name__) for value in argument.refuse]
     return bool(item.kinds) and not (argument.only or argument.values or any(kind in refused for kind in item.kinds))
-
-
-def _none(item: ObservedArgument) -> bool:
-    return item.constants == [None] or literal(item.node) == (True, None)
 
 
 def _constant(

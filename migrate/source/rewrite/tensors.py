@@ -48,7 +48,7 @@ from .context import (
     row_of,
 )
 from .devices_and_no_grad import as_dtype
-from .initializers import VALUES, attribute, method_call, underlying_tensor, write_value
+from .initializers import VALUES, attribute, in_shape_of_weight, method_call, underlying_tensor, write_value
 from .row_calls import NUMPYS, argument_of, is_method, pythons_number
 
 PREFIX = "torch.Tensor."
@@ -372,7 +372,7 @@ def data_given(node: ast.Assign, context: Context) -> list[ast.stmt] | None:
     """`parameter.data = values`, as it is made and as it runs; None for any other."""
     match node:
         case ast.Assign([ast.Attribute(owner, "data")], value) if always(kinds_of(owner), TensorKind, parameter=True):
-            given = [context.visit(owner), context.visit(value)]
+            given = [context.visit(owner), in_shape_of_weight(owner, context.visit(value), context)]
             assign = ast.Attribute(given.pop(0), "set_data", ast.Load()) if context.in_python else None
             return [ast.Expr(ast.Call(assign or context.name("mindspore.ops.assign"), given, []))]
     return None
@@ -388,6 +388,7 @@ def _one_for_all(call: ast.Call, into: ast.expr, context: Context) -> ast.expr |
 
 
 def _written_back(into: ast.expr, value: ast.expr, context: Context) -> ast.stmt:
+    value = in_shape_of_weight(into, value, context)
     return write_value(context, into, context.visit(copy.deepcopy(underlying_tensor(into))), value)
 
 

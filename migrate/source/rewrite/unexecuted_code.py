@@ -51,7 +51,7 @@ from ..observe.observations import (
 )
 from . import replaced_methods as methods
 from .context import UNSEEN, Context, Unwritable, has_handler, row_of
-from .dataclasses_and_configs import is_dictionary, is_enum, is_settings, kinds_before
+from .dataclasses_and_configs import is_enum, is_settings, kinds_before, takes_items
 from .devices_and_no_grad import says_how
 from .initializers import shares
 from .modules import NORMS
@@ -79,7 +79,6 @@ MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.nn.init")
 COMPUTING = {"math", "functools", "itertools", "operator", "random", "collections", "copy", "statistics", *IMPORTED}
 COMPUTING |= {"logging", "warnings"}
 OF_LISTS = ("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort")
-PARAMETERS = {"weight", "bias", "running_mean", "running_var"}
 OPERATIONS = (ast.UnaryOp, ast.BinOp, ast.Compare, ast.Slice, ast.Starred, ast.JoinedStr, ast.FormattedValue)
 STATEMENTS: tuple[type[ast.stmt], ...] = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr, ast.If)
 STATEMENTS += (ast.For, ast.Raise, ast.Pass, ast.Assert, ast.Continue, ast.Break, ast.Nonlocal)
@@ -205,6 +204,10 @@ class Reader:
                 self._looped(statement.target, statement.iter)
             elif isinstance(statement, (ast.If, ast.Assert)):
                 self.expression(statement.test)
+                asserted = methods.modules_asked_for(statement.test, self.resolve, self.program)
+                for name in asserted if isinstance(statement, ast.Assert) else ():  # from here on in this block
+                    before.setdefault(name, self.variables.get(name, []))
+                    self.variables[name] = asserted[name]
             elif isinstance(statement, ast.Raise):
                 continue  # its text is kept where it calls only Python's own functions
             else:
@@ -282,7 +285,7 @@ class Reader:
             owner = self.expression(target.value)
             self.expression(target.slice)
             part = any(isinstance(kind, TensorKind) for kind in owner) and shares(target, self.context.function)
-            if part or (UNSEEN in owner and not is_dictionary(target.value, self.context.function)):
+            if part or (UNSEEN in owner and not takes_items(target.value, self.context.function)):
                 raise Unwritable(f"{ast.unparse(target)} is written to")
 
     def items(self, kinds: Sequence[Kind]) -> list[Kind]:
@@ -446,8 +449,8 @@ class Reader:
                 found.append(OF_TENSORS[node.attr])
             elif of_pair or (isinstance(kind, SequenceKind) and kind.type in TABLES["pairs"] and node.attr in PAIR):
                 found.append(SOME_TENSOR)
-            elif isinstance(kind, ModuleKind) and node.attr in (*PARAMETERS, *TABLES["numbers_of_layers"]):
-                found.append(TensorKind("float32", MOST, parameter=True) if node.attr in PARAMETERS else UNSEEN)
+            elif isinstance(kind, ModuleKind) and (held := methods.held_by(kind.cls, node.attr, self.program)):
+                found += held
             elif isinstance(kind, ModuleKind) and kind.cls in self.program.translated:
                 found += self.program.attributes(kind.cls).get(node.attr) or [UNSEEN]
             elif isinstance(kind, CallableKind) and (seen := methods.of_class(kind.name, node.attr, self.program)):

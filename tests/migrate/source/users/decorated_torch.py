@@ -234,3 +234,25 @@ class Seeded(nn.Module):
 
 def seeded():
     return Seeded(), (torch.randn(2, 6),)
+
+
+@torch.jit.script
+def gated(a, b, width: torch.Tensor):
+    """What torch compiles is read as what it was written as."""
+    both = a + b
+    first = width[0]
+    return torch.tanh(both[:, :first]) * torch.sigmoid(both[:, first:])
+
+
+class Scripted(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mix, self.width = nn.Linear(4, 8), 4
+
+    def forward(self, x):
+        y = self.mix(x)
+        return gated(y, y.flip(0), torch.IntTensor([self.width]))
+
+
+def scripted():
+    return Scripted(), (torch.randn(3, 4),)

@@ -203,3 +203,71 @@ def hands_on_rows():
 
 def hands_on_parts():
     return HandsOnRows(split=True), (torch.randn(3, 4),)
+
+
+class OneRow(nn.Module):
+    """Reads and writes the weights of layers that have another 1 in their shape in MindSpore, also where it did not run."""
+
+    def __init__(self, more=False):
+        super().__init__()
+        self.mix, self.shifted, self.made, self.grown = (nn.Conv1d(3, 3, 3, padding=1) for _ in range(4))
+        steps = torch.arange(27.0).reshape(3, 3, 3) / 27
+        self.mix.weight.data = steps
+        with torch.no_grad():
+            self.shifted.weight.copy_(steps.flip(0))
+            self.shifted.weight.data[:, :, 2:] = 0
+            self.shifted.weight.data[0, 1] = 0.25
+        self.made.weight = nn.Parameter(steps - 0.5)
+        self.grown.weight.data *= 0.5
+        self.more = more
+
+    def forward(self, x):
+        w = self.mix.weight
+        wide = self.mix.weight.shape[2] + w.dim() + len(self.mix.weight.shape)
+        y = torch.einsum("oik,bit->bot", w, x) + self.mix.weight[:, :, 0].sum() + wide
+        z = nn.functional.conv1d(x, -self.grown.weight + w / w.norm(dim=1, keepdim=True), self.mix.bias)
+        if self.more:
+            return self.taps(x), z
+        return y + self.mix(x) + self.shifted(x) + self.made(x), z
+
+    def taps(self, x):
+        w = self.mix.weight
+        first = w[:, :, 0] @ x + self.made.weight[:, :, 1:].sum() * w.shape[-1] * w.ndim
+        return first + nn.functional.conv1d(x, 2 * self.made.weight, padding=1)
+
+
+def one_row():
+    return OneRow(), (torch.randn(2, 3, 8),)
+
+
+def one_row_of_taps():
+    return OneRow(more=True), (torch.randn(2, 3, 8),)
+
+
+class Enlarged(nn.Module):
+    """Transposed convolutions whose padding behind is computed, and tensors of no values that are given a size."""
+
+    def __init__(self, kernels=(4, 4)):
+        super().__init__()
+        layers = []
+        for kernel in kernels:
+            padding, behind = 1, 0
+            if kernel == 3:
+                behind = 1
+            elif kernel == 2:
+                padding = 0
+            layers.append(nn.ConvTranspose2d(3, 3, kernel, stride=2, padding=padding, output_padding=behind))
+        self.layers = nn.Sequential(*layers)
+
+    def forward(self, x):
+        y = self.layers(x)
+        mask = x.data.new().resize_((y.size(0), 1, 1, 1)).fill_(0.5)
+        return y * mask.expand_as(y) + y.new().resize_as_(y).zero_()
+
+
+def enlarged():
+    return Enlarged(), (torch.randn(2, 3, 4, 5),)
+
+
+def enlarged_by_odd_kernels():
+    return Enlarged((3, 2)), (torch.randn(2, 3, 4, 5),)

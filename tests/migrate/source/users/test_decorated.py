@@ -49,3 +49,10 @@ def test_a_model_that_seeds_as_it_is_made(users: Users) -> None:
     found.agrees()
     found.holds("manual_seed(seed)\n    np.random.seed(seed)\n")
     assert (found.mindspore["fresh/first.weight"] == found.mindspore["fresh/second.weight"]).all()
+
+
+def test_functions_that_torch_compiles_are_written(users: Users) -> None:
+    found = users["scripted"]
+    found.agrees()
+    found.holds("def gated(a, b, width", "ops.tanh(both[:, :first]) * ops.sigmoid(both[:, first:])")
+    found.lacks("jit", "not_converted")

@@ -77,3 +77,24 @@ def test_rows_that_a_method_changes_are_in_the_tensor(users: Users) -> None:
     found.holds("for index, row in enumerate(shift):", "row = self.change(row)", "shift[index] = row")
     (refused,) = users["hands_on_parts"].source.problems
     assert refused.text.startswith("shift.split(1) may share its values with `shift`"), refused
+
+
+def test_weights_of_layers_of_one_row_have_torchs_shape(users: Users) -> None:
+    """MindSpore's Conv1d is a Conv2d of one row: `weight[:, :, 0]` was all of its taps, and `weight.shape[2]` was 1."""
+    for name in ("one_row", "one_row_of_taps"):
+        found = users[name]
+        found.agrees()
+        found.holds("self.mix.weight.set_data(ops.unsqueeze(steps, 2))", "w = ops.squeeze(self.mix.weight, 2)")
+        found.holds("self.shifted.weight.data[:, :, 0, 2:] = 0", "self.shifted.weight.data[0, 1] = 0.25")
+        found.holds("self.made.weight = Parameter(ops.unsqueeze(steps - 0.5, 2)", "w[:, :, 0] @ x")
+        found.holds("2 * ops.squeeze(self.made.weight, 2)", "ops.squeeze(self.made.weight, 2)[:, :, 1:]")
+
+
+def test_a_transposed_convolution_takes_any_padding_behind(users: Users) -> None:
+    """It raised for all but the one that was seen."""
+    for name in ("enlarged", "enlarged_by_odd_kernels"):
+        found = users[name]
+        found.agrees()
+        found.holds("ConvTranspose2d(3, 3, kernel,", "output_padding=behind", "padding=padding")
+        found.holds("new_zeros(x.data, (y.shape[0], 1, 1, 1))")
+        found.lacks("raise NotImplementedError")

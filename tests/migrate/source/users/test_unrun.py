@@ -150,3 +150,33 @@ def test_items_of_items_are_written_into_and_parts_of_other_tensors_are_not(user
         users[name].holds("start[0][2] = 0.5", "rows[1][0][3] = 7.0", "rows[-1][1] = x[1]")
         refused = [one.text for one in users[name].source.not_run]
         assert refused == [f"{target} is written to" for target in ("first[1]", "each[number]", "left[0]")]
+
+
+def test_texts_of_assertions_that_held_are_kept(users: Users) -> None:
+    """Where they can be written; the assertion alone, where not."""
+    found = users["checked"]
+    found.agrees()
+    found.holds("assert times > 0, 'times is {}, {}'.format(times, self.training)")
+    found.holds("assert width % 2 == 0, '%d is odd' % max(width, times)", "assert width == 4\n")
+    found.holds("assert x.ndim == 2, f'{x.shape} has {x.ndim} axes'")
+    found.holds("'3 columns, not {} of {}'.format(x.shape[-1], 'x'.join((str(n) for n in x.shape)))")
+
+
+def test_layers_of_a_sequential_are_read_by_their_names(users: Users) -> None:
+    """And what asks for their numbers, fills arrays, and puts one layer in the place of others."""
+    for name in ("fused", "fused_now"):
+        found = users[name]
+        found.agrees()
+        assert not found.source.not_run
+        found.holds("branch.conv.weight", "norm.gamma / ops.sqrt(norm.moving_variance + norm.eps)")
+        found.holds("values[place, place % values.shape[1], 1, 1] = 1", "self.__delattr__('pair')")
+        found.holds("for side in padding_of(conv.padding, 2) for _ in (0, 1)")
+
+
+def test_classes_of_tensors_by_their_names(users: Users) -> None:
+    """As on a CPU: nothing is of CUDA's classes."""
+    for name in ("typed", "typed_more"):
+        users[name].agrees()
+        assert not users[name].source.not_run
+        users[name].holds("y * 3 if y.dtype == mindspore.float32 else y")
+        users[name].lacks("float16", "'torch.")

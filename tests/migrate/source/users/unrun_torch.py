@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from functools import wraps
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -561,3 +562,98 @@ def tables():
 
 def tables_more():
     return Tables(more=True), (torch.randn(3, 4),)
+
+
+class Checked(nn.Module):
+    """Texts of assertions that hold: they never ran, and say what somebody would want to know."""
+
+    def __init__(self, times=2, width=4):
+        super().__init__()
+        assert times > 0, "times is {}, {}".format(times, self.training)
+        assert width % 2 == 0, "%d is odd" % max(width, times)
+        self.mix = nn.Linear(3, width)
+        assert width == 4, self.mix.flips()  # of which nothing is known
+        self.times = times
+
+    def forward(self, x):
+        assert x.dim() == 2, f"{x.size()} has {x.dim()} axes"
+        assert x.size(-1) == 3, "3 columns, not {} of {}".format(x.size(-1), "x".join(str(n) for n in x.shape))
+        return self.mix(x) * self.times
+
+
+def checked():
+    return Checked(), (torch.randn(5, 3),)
+
+
+class Fused(nn.Module):
+    """Makes one layer of two that lie in a Sequential under their names, where it is told so."""
+
+    def __init__(self, now=False, groups=1):
+        super().__init__()
+        self.pair = nn.Sequential()
+        self.pair.add_module("conv", nn.Conv2d(2, 2, 3, padding=1, groups=groups, bias=False))
+        self.pair.add_module("bn", nn.BatchNorm2d(2, eps=1e-3))
+        self.norm, self.now = nn.BatchNorm2d(2), now
+
+    def forward(self, x):
+        if hasattr(self, "whole"):
+            return self.whole(x)
+        if self.now:
+            kernel, shift = self.folded(self.pair)
+            same, more = self.folded(self.norm)
+            return F.conv2d(x, kernel + same, shift + more, padding=self.pair.conv.padding)
+        return self.pair(x) + self.norm(x)
+
+    def folded(self, branch):
+        if isinstance(branch, nn.Sequential):
+            kernel = branch.conv.weight
+            norm = branch.bn
+        else:
+            assert isinstance(branch, nn.BatchNorm2d)
+            values = np.zeros((2, 2 // self.pair.conv.groups, 3, 3), dtype=np.float32)
+            for place in range(2):
+                values[place, place % values.shape[1], 1, 1] = 1
+            kernel = torch.from_numpy(values).to(branch.weight.device)
+            norm = branch
+        scale = norm.weight / (norm.running_var + norm.eps).sqrt()
+        return kernel * scale.reshape(-1, 1, 1, 1), norm.bias - norm.running_mean * scale
+
+    def fuse(self):
+        kernel, shift = self.folded(self.pair)
+        conv = self.pair.conv
+        self.whole = nn.Conv2d(conv.in_channels, conv.out_channels, conv.kernel_size, padding=conv.padding)
+        self.whole.weight.data = kernel
+        self.whole.bias.data = shift
+        self.__delattr__("pair")
+
+
+def fused():
+    return Fused(), (torch.randn(3, 2, 5, 5),)
+
+
+def fused_now():
+    return Fused(now=True), (torch.randn(3, 2, 5, 5),)
+
+
+class Typed(nn.Module):
+    """Asks of which class of tensors something is by the name of that class."""
+
+    def __init__(self, more=False):
+        super().__init__()
+        self.mix, self.more = nn.Linear(3, 3), more
+
+    def forward(self, x):
+        y = self.mix(x)
+        if self.more:
+            if x.type() == "torch.cuda.HalfTensor":
+                y = y.half()
+            return y * 3 if y.type() == "torch.FloatTensor" else y
+        return y if y.type() != "torch.DoubleTensor" else y * 2
+
+
+def typed():
+    return Typed(), (torch.randn(4, 3),)
+
+
+def typed_more():
+    return Typed(more=True), (torch.randn(4, 3),)

@@ -139,14 +139,13 @@ def doctor(target: str | None, quick: bool, json_file: Path | None) -> None:
         raise click.UsageError("--quick checks no target: leave out --quick or --target.")
 
     from ..doctor import examine
-    from ..doctor.machine import blocks, here
+    from ..doctor.machine import as_json, blocks, here
     from ..doctor.packages import Packages
-    from ..reports import doctor
-    from ..reports.terminal import Console
+    from ..reports.terminal import Console, show_examination
     from ..workflows.results import only_json
 
     with Console(stderr=True).status("looking" if quick else "starting MindSpore and torch"):
         findings = examine(here(), Packages(), target=target, start=not quick)
-    if not only_json(lambda: doctor.as_json(findings), json_file):
-        doctor.show(findings, Console())
+    if not only_json(lambda: as_json(findings), json_file):
+        show_examination(findings, Console())
     sys.exit(1 if blocks(findings) else 0)

@@ -1,4 +1,4 @@
-"""This machine, as a process sees it (CPU flags, memory, disk), and the finding of one check."""
+"""This machine, as a process sees it (CPU flags, memory, disk), the finding of one check, and the verdict of all."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from .. import processes
+from ..printable import count_text
 from ..training.device_targets import free_memory
 from ..workers.worker import INSTRUCTION_SET
 
@@ -40,6 +42,21 @@ class Finding:
 def blocks(findings: Iterable[Finding]) -> bool:
     """Whether something has to be changed before msmigrate works."""
     return any(finding.state == PROBLEM for finding in findings)
+
+
+def verdict(findings: Sequence[Finding]) -> str:
+    """One sentence: what has to be changed, and how many warnings there are."""
+    problems = [finding.check for finding in findings if finding.state == PROBLEM]
+    warnings = sum(finding.state == WARNING for finding in findings)
+    also = f" {count_text(warnings, 'warning')}." if warnings else ""
+    if not problems:
+        return f"Nothing has to be changed.{also}"
+    return f"To change: {', '.join(problems)}.{also}"
+
+
+def as_json(findings: Sequence[Finding]) -> dict[str, Any]:
+    """The same for programs; `sound` says that nothing has to be changed."""
+    return {"sound": not blocks(findings), "checks": [asdict(finding) for finding in findings]}
 
 
 CPUINFO = Path("/proc/cpuinfo")

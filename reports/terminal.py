@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import rich.console
 import rich.progress
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
 from ..printable import MANNER, printable, printable_lines
+
+if TYPE_CHECKING:
+    from ..doctor.machine import Finding
 
 WIDE = 10_000  # columns outside of a terminal: whoever reads the output breaks its lines
 BLANKS = re.compile(r" +(?=(\x1b\[[\d;]*m)*$)", re.MULTILINE)
@@ -56,3 +60,23 @@ class TextColumn(rich.progress.TextColumn):
 
     def __init__(self, text_format: str) -> None:
         super().__init__(text_format, markup=False)
+
+
+def show_examination(findings: Sequence[Finding], console: Console) -> None:
+    """Print a line for each finding of doctor's, what to change below it, and the verdict."""
+    from ..doctor.machine import OK, PROBLEM, WARNING, verdict  # not above: every command has a terminal
+
+    colours = {OK: "green", WARNING: "yellow", PROBLEM: "bold red"}
+    grid = Table("check", "", "found", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    grid.columns[0].no_wrap = True
+    grid.columns[2].overflow = "fold"
+    for finding in findings:
+        grid.add_row(finding.check, Text(finding.state, colours[finding.state]), Text(finding.found))
+        if finding.change:
+            grid.add_row("", "", Text(finding.change, "bold"))
+        if finding.command:
+            grid.add_row("", "", Text(f"    {finding.command}", "cyan"))
+    with console.capture() as captured:
+        console.print(grid)
+    console.file.write("\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n\n")
+    console.print(verdict(findings), soft_wrap=True)

@@ -10,8 +10,6 @@ values where possible, on the device "meta".
 What is computed inside of a context without gradients is cut off from its gradient there, each tensor where it is made;
 a name for another tensor, `y = x`, is none.
 
-What a forward keeps as an attribute and goes on with has a name besides: graph mode's gradient ends at the attribute.
-
 A model that asks its first parameter for a device or a dtype asks an attribute: graph mode has no generators. What it
 asks of torch itself, such as its version, is answered as in the run.
 """
@@ -22,11 +20,11 @@ import ast
 import copy
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeGuard
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from ...library_names import CONTAINERS, NOT_CONVERTED, TABLES
-from ...source_files import blocks_of, literal, local_names, substitute
+from ...source_files import blocks_of, literal
 from ..observe.observations import (
     NONE,
     DictKind,
@@ -45,8 +43,8 @@ from ..observe.observations import (
     set_callee,
     set_kinds,
 )
+from .aliasing import stored_attributes
 from .context import UNSEEN, Context, Problem, Stage, Unwritable, handles, row_of
-from .graph_mode import put
 
 DEVICE = ObjectKind("torch.device")
 HERE = "cpu"
@@ -319,143 +317,6 @@ def without_gradient_by_decorator(node: ast.FunctionDef) -> bool:
     return any(name in NO_GRADIENT for name in names)
 
 
-def go_on_with_locals(function: ast.FunctionDef, context: Context) -> None:
-    """Write `h_now = tanh(x)`, `self.h = h_now` for `self.h = tanh(x)`, and read `h_now` for `self.h` behind it: what a
-    compiled function reads of an attribute that it has set passes no gradient, without an error, and nor does what is
-    computed with it, be it a size (`python benchmarks/graph_attributes_mindspore.py`); in place."""
-    if not context.owner:
-        return
-    nodes = [node for node in ast.walk(function) if _of_itself(node)]
-    stored = {name: min(n.lineno for n in nodes if n.attr == name and not _read(n)) for name in _stored(function)}
-    kept = {n.attr for n in nodes if _read(n) and n.attr in stored and n.lineno > stored[n.attr]}
-    kept -= {n.attr for n in nodes if not _read(n) and all(n is not part for _, part in _sets(function))}
-    _note_kept([n for n in nodes if _read(n) and n.attr not in stored], function, context)
-    taken = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)} | {*local_names(function)}
-    names: dict[str, str] = {}
-    for name in sorted(kept - _written_into(function) - _set_elsewhere(function, context)):
-        names[name] = f"{name}_now"
-        while names[name] in taken:
-            names[name] += "_"
-    tried = [node for part in _with_locals(copy.deepcopy(function.body), names, {}) for node in ast.walk(part)]
-    again = [node.value.id for node in tried if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)]
-    read = [node.id for node in tried if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
-    names = {name: own for name, own in names.items() if read.count(own) > again.count(own)}
-    function.body = _with_locals(function.body, names, {}) if names else function.body
-
-
-def _note_kept(reads: list[ast.Attribute], function: ast.FunctionDef, context: Context) -> None:
-    """List the tensors that a method reads as attributes of `self` which another method of the class sets."""
-    _, cls = context.program.class_of(context.owner) or ("", None)
-    others = [one for one in getattr(cls, "body", ()) if isinstance(one, ast.FunctionDef) and one.name != function.name]
-    begun = ast.unparse([one for one in others if one.name == "__init__"] or ast.Pass())
-    for name, node in {node.attr: node for node in reversed(reads) if always(kinds_of(node), TensorKind)}.items():
-        setter = next((one.name for one in others if one.name != "__init__" and name in _stored(one)), None)
-        if setter is not None and not re.search(rf"'{name}'|self\.{name} = (nn\.)?Parameter", begun):  # a buffer
-            text = f"self.{name}, which {setter} sets and {function.name} reads: compiled, it has no type and passes no"
-            text = f"{text} gradient. Return it from {setter} and hand it on, or train with --mode pynative"
-            context.program.left_out.append(Problem(context.file, node.lineno, text, function.name))
-
-
-def _of_itself(node: ast.AST) -> TypeGuard[ast.Attribute]:
-    """Whether it is an attribute of `self`."""
-    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
-
-
-def _read(node: ast.Attribute) -> bool:
-    return isinstance(node.ctx, ast.Load)
-
-
-def _written_into(function: ast.FunctionDef) -> set[str]:
-    """The attributes of `self` whose value a function changes by an operator or a method, `self.h += x` and
-    `self.h.mul_(2)`, and those that it only puts on a device, `self.h = self.h.to(x)`."""
-    places: list[ast.AST] = [node.target for node in ast.walk(function) if isinstance(node, ast.AugAssign)]
-    places += [node for node in ast.walk(function) if isinstance(node, ast.Attribute) and node.attr.endswith("_")]
-    for value, part in _sets(function):
-        if ast.unparse(value).partition("(")[0] in [f"self.{part.attr}.{name}" for name in ("to", "cuda", "cpu")]:
-            places.append(part)
-    return {inner.attr for place in places for inner in ast.walk(place) if _of_itself(inner)}
-
-
-def _set_elsewhere(function: ast.FunctionDef, context: Context) -> set[str]:
-    """The attributes that another function of the object sets, or one inside of this one."""
-    bases = [name for name in context.program.facts.bases(context.owner)[1:] if "." in name]
-    derived = [order[0] for order in context.program.facts.orders if context.owner in order[1:]]
-    others = [node for node in ast.walk(function) if isinstance(node, (ast.FunctionDef, ast.Lambda))][1:]
-    for owner in (context.owner, *bases, *derived):
-        _, cls = context.program.class_of(owner) or ("", None)
-        own = {"__init__", function.name} if owner == context.owner else {"__init__"}
-        found = [node for node in getattr(cls, "body", ()) if isinstance(node, ast.FunctionDef)]
-        others += [node for node in found if node.name not in own]
-    return {name for node in others for name in _stored(node)}
-
-
-def _sets(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.Attribute]]:
-    """The attributes of `self` that assignments set, alone or in a tuple, each with what is assigned."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            target = node.targets[0]
-            for part in target.elts if isinstance(target, ast.Tuple) else [target]:
-                if _of_itself(part):
-                    yield node.value, part
-
-
-def _with_locals(statements: list[ast.stmt], names: Mapping[str, str], now: dict[str, list[Kind]]) -> list[ast.stmt]:
-    """The statements of a block; now: the attributes whose value has a name there, and their kinds. It is changed: a
-    name stays in step with its attribute, wherever it has been given."""
-    found: list[ast.stmt] = []
-    for statement in statements:
-        before = [n.attr for target in getattr(statement, "targets", ()) for n in ast.walk(target) if _of_itself(n)]
-        ends: list[dict[str, list[Kind]]] = []
-        for field, value in ast.iter_fields(statement):
-            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
-                ends.append({**now})
-                setattr(statement, field, _with_locals(value, names, ends[-1]))
-            elif isinstance(value, list):
-                setattr(statement, field, [_by_local(one, names, now) for one in value])
-            else:
-                setattr(statement, field, _by_local(value, names, now))
-        if isinstance(statement, ast.With) or (isinstance(statement, ast.If) and len(ends) == 2):
-            now.update({name: kinds for name, kinds in ends[0].items() if name in ends[-1]})
-        found.append(statement)
-        if isinstance(statement, ast.Assign):
-            found += [*_again(statement, before, names, now), *_named(statement, names, now)]
-    return found
-
-
-def _again(statement: ast.Assign, parts: Iterable[str], names: Mapping[str, str], now: Mapping[str, Any]) -> Any:
-    """What sets the attributes again into whose parts an assignment writes: compiled, it makes new tensors."""
-    for part in parts:
-        if part in now and isinstance(statement.targets[0], ast.Subscript):
-            read = set_kinds(ast.copy_location(ast.Name(names[part], ast.Load()), statement), now[part])
-            owner = ast.copy_location(ast.Name("self", ast.Load()), statement)
-            target = ast.copy_location(ast.Attribute(owner, part, ast.Store()), statement)
-            yield replacing(ast.Assign([target], read), statement)
-
-
-def _named(statement: ast.Assign, names: Mapping[str, str], now: dict[str, list[Kind]]) -> list[ast.stmt]:
-    """What sets the attributes behind an assignment, which sets their names instead; in place."""
-    more: list[ast.stmt] = []
-    for value, part in [*_sets(statement)]:
-        if part.attr in names:
-            now[part.attr] = kinds_of(value) if part is statement.targets[0] else []
-            name = ast.copy_location(ast.Name(names[part.attr], ast.Store()), part)
-            read = set_kinds(ast.copy_location(ast.Name(names[part.attr], ast.Load()), part), now[part.attr])
-            statement.targets = [put(name, part, statement.targets[0])]
-            more.append(replacing(ast.Assign([part], read), statement))
-    return more
-
-
-def _by_local(node: Any, names: Mapping[str, str], now: Mapping[str, list[Kind]]) -> Any:
-    """An expression that reads names for attributes."""
-
-    def change(one: ast.AST) -> ast.AST | None:
-        if not _of_itself(one) or not _read(one) or one.attr not in now:
-            return None
-        return set_kinds(ast.copy_location(ast.Name(names[one.attr], ast.Load()), one), kinds_of(one) or now[one.attr])
-
-    return substitute(node, change) if isinstance(node, ast.AST) else node
-
-
 @handles("builtins.next")
 def first_parameter(node: ast.Call, context: Context) -> ast.expr | None:
     """`next(self.parameters())` in what a forward runs: the attribute that it is, `self.embedding.embedding_table`."""
@@ -480,7 +341,9 @@ def _first_parameter(context: Context) -> ast.expr | None:
     if any(getattr(node, "name", "") == "__init__" for cls in others for node in getattr(cls, "body", ())):
         return None
     kinds = context.program.attributes(context.owner)
-    if not all(kinds.get(name) for part in init.body if not isinstance(part, SIMPLE) for name in _stored(part)):
+    if not all(
+        kinds.get(name) for part in init.body if not isinstance(part, SIMPLE) for name in stored_attributes(part)
+    ):
         return None  # a branch that did not run
     of_own = any(isinstance(kind, TensorKind) for _, kind in _made(init, kinds))  # torch has these first
     for statement in init.body:
@@ -500,19 +363,13 @@ def _first_parameter(context: Context) -> ast.expr | None:
 
 def _made(part: ast.stmt, kinds: Mapping[str, list[Kind]]) -> list[tuple[str, TensorKind | ModuleKind]]:
     """The attributes of `self` that a part of a constructor sets to parameters, or to modules that may have some."""
-    found = [(name, kind) for name in _stored(part) for kind in kinds.get(name, ())]
+    found = [(name, kind) for name in stored_attributes(part) for kind in kinds.get(name, ())]
     return [
         (name, kind)
         for name, kind in found
         if (isinstance(kind, TensorKind) and kind.parameter)
         or (isinstance(kind, ModuleKind) and not _is_empty(kind.cls))
     ]
-
-
-def _stored(part: ast.AST) -> list[str]:
-    """The attributes of `self` that a part of a constructor sets."""
-    inside = [node for node in ast.walk(part) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)]
-    return [node.attr for node in inside if ast.unparse(node.value) == "self"]
 
 
 def _is_empty(cls: str) -> bool:

@@ -43,12 +43,12 @@ from . import (
     row_calls,
     tensors,
 )
+from .aliasing import LOST, go_on_with_locals
 from .collected_outputs import write_collecting
 from .context import Context, Problem, Program, Unwritable, handles
 from .control_flow import pick_by_index, select_branches
-from .devices_and_no_grad import go_on_with_locals, without_gradient, without_gradient_by_decorator
+from .devices_and_no_grad import without_gradient, without_gradient_by_decorator
 from .graph_mode import ALWAYS, format_texts, in_blocks, is_pure, not_compiled, place_of, put
-from .initializers import LOST
 from .signatures import SignatureRewriter, expand_kwargs, hands_on, only_looked_up
 from .tensors import StridedSlices, note_of_caller
 from .views import hand_back, write_through_views

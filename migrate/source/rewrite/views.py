@@ -29,23 +29,22 @@ from ..observe.observations import (
     set_callee,
     set_kinds,
 )
-from .graph_mode import not_compiled
-from .initializers import (
+from .aliasing import (
     LOST,
     ChangedInPlace,
     View,
     back,
-    begins,
     changed_in_place,
     given_anew,
     is_basic,
     mark,
     refuse,
     stored_names,
-    underlying_tensor,
     view_of,
     views_of,
 )
+from .graph_mode import not_compiled
+from .initializers import begins, underlying_tensor
 from .signatures import CHANGING
 from .tensors import SHARED, gives_back, written_tensor
 

@@ -383,10 +383,16 @@ def _written_to(name: str, function: ast.FunctionDef) -> bool:
                     return True
             case ast.Subscript(ast.Name(used), _, ast.Store()) | ast.AugAssign(ast.Name(used)) if used == name:
                 return True
-            case ast.Call(_, args) if any(isinstance(one, ast.Name) and one.id == name for one in args):
-                if any(callee.startswith("torch.nn.init.") for callee in callees_of(inner)):
+            case ast.Call() if any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(inner)):
+                if not all(map(_only_reads, callees_of(inner))):
                     return True
     return False
+
+
+def _only_reads(callee: str) -> bool:
+    """Whether it is a function of torch's, or Python's own, that writes into nothing."""
+    of_torch = callee.startswith(("torch.", "builtins.")) and not callee.startswith("torch.nn.init.")
+    return of_torch and not callee.endswith("_")
 
 
 def _counts_no_axis(item: ast.expr) -> bool:

@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ...library_names import COUNTERPARTS, INSTALLED, MODULE_METHODS, OF_PYTHON, TABLES
 from ...source_files import all_of, alternatives, class_question, defaults_of, literal, local_names, own_nodes
@@ -272,7 +273,9 @@ def _values(owner: str, attribute: str, program: Program) -> Iterator[Made]:
         file, cls = program.class_of(base) or ("", ast.Pass())
         for function in [n for n in ast.walk(cls) if isinstance(n, ast.FunctionDef)]:
             kinds = arguments_given(function, base, file, program) if function.name == "__init__" else {}
-            pairs = [pair for node in ast.walk(function) if isinstance(node, ast.Assign) for pair in _pairs(node)]
+            pairs = [
+                pair for node in ast.walk(function) if isinstance(node, ast.Assign) for pair in assigned_pairs(node)
+            ]
             for target, value in pairs:
                 if ast.unparse(target) == f"self.{attribute}":
                     yield from _returned(value, owner, program) or [(file, function, kinds, value)]
@@ -290,19 +293,22 @@ def _returned(value: ast.expr, owner: str, program: Program) -> list[Made]:
     ]
     file, method = named[0] if named else ("", None)
     nodes = [] if method is None else list(ast.walk(method))
-    assigned = [pair for node in nodes if isinstance(node, ast.Assign) for pair in _pairs(node)]
+    assigned = [pair for node in nodes if isinstance(node, ast.Assign) for pair in assigned_pairs(node)]
     values = [node.value for node in nodes if isinstance(node, ast.Return) and node.value is not None]
     made = {one: [new for target, new in assigned if ast.unparse(target) == ast.unparse(one)] for one in values}
     return [(file, method, {}, new) for one in values for new in made[one] or [one] if method is not None]
 
 
-def _pairs(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """The targets of an assignment, each with its value."""
-    for target in node.targets:
-        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-            yield from zip(target.elts, node.value.elts, strict=False)
+def assigned_pairs(node: ast.stmt) -> Iterator[tuple[Any, Any]]:
+    """The targets of an assignment, each with its value: of `a, b = x, y` both pairs."""
+    value = getattr(node, "value", None)
+    for target in getattr(node, "targets", [getattr(node, "target", None)]):
+        sides = [getattr(side, "elts", []) if isinstance(side, ast.Tuple) else [] for side in (target, value)]
+        starred = any(isinstance(item, ast.Starred) for side in sides for item in side)
+        if sides[0] and len(sides[0]) == len(sides[1]) and not starred:
+            yield from zip(*sides, strict=True)
         else:
-            yield target, node.value
+            yield target, value
 
 
 def methods_of_modules(method: str, program: Program) -> list[str]:
@@ -389,7 +395,9 @@ def held_by(cls: str, attribute: str, program: Program) -> list[Kind]:
 def _chosen(node: ast.expr, file: str, function: ast.FunctionDef, program: Program) -> list[Kind]:
     """The classes that a function assigns to a variable: of `norm = nn.BatchNorm1d if wide else nn.LayerNorm` both."""
     assigned = [n for n in ast.walk(function) if isinstance(n, ast.Assign)]
-    values = [value for n in assigned for target, value in _pairs(n) if ast.unparse(target) == ast.unparse(node)]
+    values = [
+        value for n in assigned for target, value in assigned_pairs(n) if ast.unparse(target) == ast.unparse(node)
+    ]
     kinds = [named_callable(one, file, program) for value in values for one in alternatives(value)]
     return list(dict.fromkeys(kind for found in kinds for kind in found)) if all(kinds) else []
 

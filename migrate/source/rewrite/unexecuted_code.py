@@ -211,10 +211,10 @@ class Reader:
             elif isinstance(statement, ast.Raise):
                 continue  # its text is kept where it calls only Python's own functions
             else:
-                value = getattr(statement, "value", None)
-                kinds = [] if value is None else self.expression(value)
-                targets = getattr(statement, "targets", [getattr(statement, "target", None)])
-                for target in targets:
+                if (value := getattr(statement, "value", None)) is not None:
+                    self.expression(value)
+                for target, given in methods.assigned_pairs(statement):
+                    kinds = [] if given is None else self.expression(given)
                     if isinstance(target, ast.expr):
                         if isinstance(statement, ast.AugAssign):
                             self._augmented(target)

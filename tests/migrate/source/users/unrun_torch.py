@@ -606,15 +606,13 @@ class Fused(nn.Module):
 
     def folded(self, branch):
         if isinstance(branch, nn.Sequential):
-            kernel = branch.conv.weight
-            norm = branch.bn
+            kernel, norm = branch.conv.weight, branch.bn
         else:
             assert isinstance(branch, nn.BatchNorm2d)
             values = np.zeros((2, 2 // self.pair.conv.groups, 3, 3), dtype=np.float32)
             for place in range(2):
                 values[place, place % values.shape[1], 1, 1] = 1
-            kernel = torch.from_numpy(values).to(branch.weight.device)
-            norm = branch
+            kernel, norm = torch.from_numpy(values).to(branch.weight.device), branch
         scale = norm.weight / (norm.running_var + norm.eps).sqrt()
         return kernel * scale.reshape(-1, 1, 1, 1), norm.bias - norm.running_mean * scale
 

@@ -347,7 +347,7 @@ def _note_kept(reads: list[ast.Attribute], function: ast.FunctionDef, context: C
     """List the tensors that a method reads as attributes of `self` which another method of the class sets."""
     _, cls = context.program.class_of(context.owner) or ("", None)
     others = [one for one in getattr(cls, "body", ()) if isinstance(one, ast.FunctionDef) and one.name != function.name]
-    begun = ast.unparse([one for one in others if one.name == "__init__"] or ast.Pass())
+    begun = "".join(ast.unparse(one) for one in others if one.name == "__init__")
     for name, node in {node.attr: node for node in reversed(reads) if always(kinds_of(node), TensorKind)}.items():
         setter = next((one.name for one in others if one.name != "__init__" and name in _stored(one)), None)
         if setter is not None and not re.search(rf"'{name}'|self\.{name} = (nn\.)?Parameter", begun):  # a buffer

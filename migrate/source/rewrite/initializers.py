@@ -525,8 +525,10 @@ def changed_in_place(statement: ast.stmt) -> Iterator[ChangedInPlace]:
     field = {ast.If: "test", ast.For: "iter"}.get(type(statement), "value")
     value = getattr(statement, field, None)
     for call in [] if value is None else always_evaluated(value):
-        words = {word.arg: word.value for word in call.keywords} if isinstance(call, ast.Call) else {}
-        for key, how in observed(call.func).changed.items() if isinstance(call, ast.Call) else ():
+        if not isinstance(call, ast.Call):
+            continue
+        words = {word.arg: word.value for word in call.keywords}
+        for key, how in observed(call.func).changed.items():
             given = call.args[int(key)] if key.isdigit() and int(key) < len(call.args) else words.get(key)
             if isinstance(given, ast.Name):
                 yield ChangedInPlace(call, given, how)

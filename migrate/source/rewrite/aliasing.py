@@ -286,8 +286,10 @@ def changed_in_place(statement: ast.stmt) -> Iterator[ChangedInPlace]:
     field = {ast.If: "test", ast.For: "iter"}.get(type(statement), "value")
     value = getattr(statement, field, None)
     for call in [] if value is None else always_evaluated(value):
-        words = {word.arg: word.value for word in call.keywords} if isinstance(call, ast.Call) else {}
-        for key, how in observed(call.func).changed.items() if isinstance(call, ast.Call) else ():
+        if not isinstance(call, ast.Call):
+            continue
+        words = {word.arg: word.value for word in call.keywords}
+        for key, how in observed(call.func).changed.items():
             given = call.args[int(key)] if key.isdigit() and int(key) < len(call.args) else words.get(key)
             if isinstance(given, ast.Name):
                 yield ChangedInPlace(call, given, how)
@@ -323,7 +325,7 @@ def _note_kept(reads: list[ast.Attribute], function: ast.FunctionDef, context: C
     """List the tensors that a method reads as attributes of `self` which another method of the class sets."""
     _, cls = context.program.class_of(context.owner) or ("", None)
     others = [one for one in getattr(cls, "body", ()) if isinstance(one, ast.FunctionDef) and one.name != function.name]
-    begun = ast.unparse([one for one in others if one.name == "__init__"] or ast.Pass())
+    begun = "".join(ast.unparse(one) for one in others if one.name == "__init__")
     for name, node in {node.attr: node for node in reversed(reads) if always(kinds_of(node), TensorKind)}.items():
         setter = next((one.name for one in others if one.name != "__init__" and name in stored_attributes(one)), None)
         if setter is not None and not re.search(rf"'{name}'|self\.{name} = (nn\.)?Parameter", begun):  # a buffer

@@ -314,8 +314,9 @@ def resized(call: ast.Call, context: Context) -> ast.expr | None:
 def of_one_row(node: ast.expr, context: Context) -> bool:
     """Whether it is the weight of a layer where MindSpore's has another 1 in its shape: Conv1d, a Conv2d of one row."""
     node = underlying_tensor(node)
-    is_weight = isinstance(node, ast.Attribute) and node.attr == "weight"
-    return is_weight and context.program.all_derive(kinds_of(node.value), TABLES["one_row"])
+    if not isinstance(node, ast.Attribute) or node.attr != "weight":
+        return False
+    return context.program.all_derive(kinds_of(node.value), TABLES["one_row"])
 
 
 def in_torchs_shape(node: ast.expr, context: Context) -> ast.expr:

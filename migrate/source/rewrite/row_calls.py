@@ -162,7 +162,7 @@ def keywords_of(
     for argument in row.arguments:
         if argument.torch in given:
             item = given[argument.torch]
-            unsaid = argument.default is None and (item.constants == [None] or is_constant(item.node, None))
+            unsaid = argument.default is None and (item.constants == [None] or literal(item.node) == (True, None))
             keywords.update(_crossed(row, argument, given, name, every and not unsaid))
     return keywords
 

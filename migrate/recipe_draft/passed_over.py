@@ -364,9 +364,8 @@ def by_decorators(flow: Flow, train: list[Statement], steps: set[int], kinds: Ca
                 found[id(statement)] = GIVEN_AWAY
             elif does in (ALTERS, REGISTERS) and statement in train and not switches:
                 found[id(statement)] = GIVES_ANOTHER
-        call = statement.alone
-        method = call.func if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else None
-        if method is not None and "config" in method.attr and id(flow.value(method.value)) in launchers:
+        func = getattr(statement.alone, "func", None)
+        if isinstance(func, ast.Attribute) and "config" in func.attr and id(flow.value(func.value)) in launchers:
             found[id(statement)] = SETS_FOR.replace("function, or call it", "call")
     return found
 

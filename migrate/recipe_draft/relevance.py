@@ -30,7 +30,7 @@ from ..read_script.syntax import ALTERS, defined_alone
 from .data_flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, LOOPS, MOST_BEHIND, Definition, Flow, Statement
 from .passed_over import ENVIRONMENT, LEAVING_FUNCTIONS, decorators, matches, name_of, reason
 from .recipe_entries import LONGEST_WORD
-from .trained_model import changing
+from .trained_model import changed_later, changing
 
 LAUNCHERS = ("torch.multiprocessing.spawn", "accelerate.notebook_launcher", "xmp.spawn")  # they give back no result
 
@@ -99,6 +99,7 @@ def _others(flow: Flow, statement: Statement, without: ast.Call | None) -> Itera
             yield from (s for s, _ in given if s.calls or not dropped)
             if isinstance(function, ast.ClassDef):  # whoever gets the object may call what the script does not
                 yield from (s for s in inside if not flow.calls.get(id(s.function)) or _is_special(s.function))
+                yield from changed_later(flow, node, statement)
             elif dropped and without is None:
                 yield from (one for one in inside if _changes(flow, one))
             yield from flow.options if function is None and _hands_options(flow, node) else ()

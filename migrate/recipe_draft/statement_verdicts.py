@@ -38,7 +38,7 @@ from .passed_over import Line, name_of
 from .relevance import by_callers, called_where, handed_values
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
 from .step_order import Counting, ends_early, holding_steps, misplaced, picks
-from .trained_model import DEPTH, all_handed_over, changes_itself, overridden, trains_at
+from .trained_model import DEPTH, all_handed_over, changes_itself, kept_apart, overridden, trains_at
 from .trainers import read_by_libraries, used_by_draft
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
@@ -118,7 +118,7 @@ class Account:
         self.counting, self._said_of = Counting.read(flow), set[int]()
         while self._opens_more():
             pass
-        self._apart = read_apart(flow, self._is_apart)
+        self._apart = read_apart(flow, self._is_apart) | kept_apart(flow, self.live, self.open)
         modes = (s for s in flow.statements if self._runs(s) and any(map(self._values.in_evaluation, s.calls)))
         self.misplaced = {id(s): passed_over.STAYS for s in modes} | read_by_libraries(flow, said) | set_for_all(flow)
         train = [s for s in flow.statements if id(s.node) in self._steps | self.effects and not self._within(s)]

@@ -16,9 +16,11 @@ from typing import Any
 from ...mappings.aliases import restated
 from ..library_names import MODULE, TABLES, is_class
 from ..read_script.abstract_values import (
+    DictValue,
     LibraryName,
     LibraryObject,
     LibraryUse,
+    ListValue,
     ScriptClass,
     ScriptFunction,
     ScriptObject,
@@ -26,8 +28,8 @@ from ..read_script.abstract_values import (
 )
 from ..read_script.expressions import truth
 from ..read_script.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter
-from ..read_script.syntax import root
-from .data_flow import EACH, FUNCTIONS, GIVEN, IS, LOOPS, NAMED, Flow, Statement
+from ..read_script.syntax import IN_PLACE, root
+from .data_flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, LOOPS, NAMED, Flow, Statement
 from .recipe_entries import by_sureness, calls, distinct, of_made_classes, surely
 
 MODES = ("train", "eval")
@@ -420,6 +422,46 @@ def _from_outside(flow: Flow, node: ast.AST, of: Statement, depth: int = 0) -> b
         if any(_from_outside(flow, root(part), of, depth + 1) for part in inside):
             return True
     return False
+
+
+def changed_later(flow: Flow, call: ast.Call, of: Statement) -> Iterator[Statement]:
+    """The statements that change a list or a table after this statement's call has made an object with it."""
+    return (one for one in changed_for(flow, call) if one.function is of.function and one.place > of.place)
+
+
+def changed_for(flow: Flow, call: ast.Call) -> Iterator[Statement]:
+    """The statements that change a list or a table in place which a call is given by its name."""
+    for given in (*call.args, *(k.value for k in call.keywords)):
+        plain = isinstance(flow.value(given), (ListValue, DictValue)) or type(flow.value(given)) in (Value, type(None))
+        ways = flow.reads.get(id(given), ()) if plain and isinstance(given, ast.Name) else ()
+        yield from (one for way in ways for one in _in_place(flow).get(id(way), ()))
+
+
+def kept_apart(flow: Flow, live: set[int], open_: set[int]) -> set[int]:
+    """The definitions (their ids) that change a list or a table with which one of these statements makes an object of a
+    class that is not read line by line; open_: the functions that are."""
+    found: set[int] = set()
+    for call in (call for one in flow.statements if id(one) in live for call in one.calls):
+        of = flow.value(call.func)
+        start = of.find("__init__") if isinstance(of, ScriptClass) else None
+        if isinstance(start, ScriptFunction) and id(start.node) not in open_:
+            found |= {id(way) for one in changed_for(flow, call) for way in one.defines}
+    return found
+
+
+@lru_cache(maxsize=2)
+def _in_place(flow: Flow) -> dict[int, list[Statement]]:
+    """By definition of a name (its id): the statements that change its object in place."""
+    found: dict[int, list[Statement]] = {}
+    for one in (one for one in flow.statements if any(way.way == ADDS for way in one.defines)):
+        targets = getattr(one.node, "targets", [getattr(one.node, "target", None)])
+        written = [part for call in one.calls for part in flow.writes(call)]
+        written += [part for part in targets if isinstance(part, ast.Subscript) or isinstance(one.node, ast.AugAssign)]
+        sorts = getattr(getattr(one.alone, "func", None), "attr", "") in IN_PLACE
+        written += [one.alone] if sorts and one.alone is not None else []
+        for way in (way for part in written for way in flow.reads.get(id(root(part)), ())):
+            found.setdefault(id(way), []).append(one)
+    return found
 
 
 def overridden(flow: Flow) -> set[int]:

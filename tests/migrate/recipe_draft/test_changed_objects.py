@@ -322,3 +322,57 @@ def test_what_a_call_computes_for_a_function_inside_of_the_one_that_it_calls_is_
 ) -> None:
     (tmp_path / "train.py").write_text(SCHEDULE.replace("WARM", warm))
     assert has(listed(tmp_path / "train.py"), f"schedule = warmed(opt, {warm})")
+
+
+KEPT = """
+import random, torch, torchvision
+from torch.utils.data import DataLoader, Dataset
+
+class Birds(Dataset):
+    def __init__(self, rows, table):
+        self.rows, self.table = rows, table
+
+    def __getitem__(self, i):
+        return self.rows[i] * self.table["s"], 1
+
+def main():
+    rows, table, other = [], {"s": 1}, []
+    EARLY
+    data = Birds(MADE)
+    LATE
+    loader = DataLoader(data, batch_size=16, drop_last=True)
+    net = torchvision.models.resnet18(num_classes=7)
+    opt = torch.optim.SGD(net.parameters(), lr=0.2)
+    for x, y in loader:
+        opt.zero_grad()
+        torch.nn.functional.cross_entropy(net(x), y).backward()
+        opt.step()
+
+main()
+"""
+
+
+def kept(tmp_path: Path, **parts: str) -> Path:
+    """The script with a statement EARLY, before the data set is MADE, or LATE, behind that."""
+    text = KEPT
+    for place, other in (("EARLY", "pass"), ("MADE", "rows, table"), ("LATE", "pass")):
+        text = text.replace(place, parts.get(place, other))
+    written = tmp_path / "train.py"
+    written.write_text(text)
+    return written
+
+
+@pytest.mark.parametrize("made", ["rows, table", "rows=rows, table=table"])
+@pytest.mark.parametrize("place", ["EARLY", "LATE"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        *("rows.append(3)", "rows += [3]", "rows[0] = 3", "rows[:] = []", "rows.sort()", "random.shuffle(rows)"),
+        *("del rows[3:]", "n = rows.pop()", "table['s'] = 4", "table.update(s=4)"),
+    ],
+)
+def test_a_list_or_table_that_a_data_set_has_is_listed_where_it_is_changed(
+    tmp_path: Path, statement: str, place: str, made: str
+) -> None:
+    assert has(listed(kept(tmp_path, MADE=made, **{place: statement})), statement)
+    assert not has(listed(kept(tmp_path, MADE=made, **{place: statement.replace("rows", "other")})), "other")

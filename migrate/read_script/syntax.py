@@ -198,6 +198,36 @@ def root(node: ast.expr) -> ast.expr:
             return node
 
 
+def parts_of(node: ast.expr, follows: Callable[[ast.expr], bool]) -> Iterator[ast.AST]:
+    """All nodes of an expression, without those inside of expressions that are not followed."""
+    waiting: list[ast.AST] = [node]
+    while waiting:
+        part = waiting.pop()
+        if not isinstance(part, ast.expr) or follows(part):
+            yield part
+            waiting += ast.iter_child_nodes(part)
+
+
+def head_of(node: ast.stmt) -> Iterator[ast.expr]:
+    """A statement's own expressions; of a compound one, those of its head."""
+    if isinstance(node, (ast.With, ast.AsyncWith)):
+        for item in node.items:
+            yield from filter(None, (item.context_expr, item.optional_vars))
+    elif isinstance(node, FUNCTIONS):
+        defaults = (default for default in (*node.args.defaults, *node.args.kw_defaults) if default is not None)
+        yield from (*node.decorator_list, *defaults)
+    elif isinstance(node, ast.ClassDef):
+        yield from (*node.decorator_list, *node.bases)
+    else:
+        yield from (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
+
+
+def cost(node: ast.stmt) -> int:
+    """The number of nodes of a statement's own expressions times its calls, since each call is searched as a whole."""
+    nodes = [part for expression in head_of(node) for part in ast.walk(expression)]
+    return len(nodes) * sum(isinstance(part, ast.Call) for part in nodes)
+
+
 def is_outer(node: ast.AST | None, function: ast.AST | None) -> bool:
     """Whether this is a name, or a tuple with one, that a function declares global or nonlocal."""
     return node is not None and function is not None and any(names_it(node, name) for name in _outer_names(function))
@@ -326,13 +356,36 @@ def changed_arguments(
         return [] if takes else [one for one in call.args if not _is_plain(one)]
     if id(called.node) not in known:
         known[id(called.node)] = _changed_names(called.node, passed)
-    given = [one.arg for one in (*called.node.args.posonlyargs, *called.node.args.args)][called.receiver is not None :]
+    return arguments_for(call, called, known[id(called.node)])
+
+
+def arguments_for(call: ast.Call, called: ScriptFunction, names: set[str]) -> list[ast.expr]:
+    """The arguments of a call for these parameters of its function, and those whose parameter is not known."""
+    spec = called.node.args
+    given = [one.arg for one in (*spec.posonlyargs, *spec.args)][called.receiver is not None :]
     starred = next((at for at, one in enumerate(call.args) if isinstance(one, ast.Starred)), len(given))
-    kept = {at for at, name in enumerate(given[:starred]) if name not in known[id(called.node)]}
-    return [one for at, one in enumerate(call.args) if at not in kept and not _is_plain(one)]
+    kept = {at for at, name in enumerate(given[:starred]) if name not in names}
+    found = [one for at, one in enumerate(call.args) if at not in kept]
+    return [one for one in (*found, *(k.value for k in call.keywords if k.arg in names)) if not _is_plain(one)]
+
+
+def written_names(
+    function: ast.FunctionDef | ast.AsyncFunctionDef, written: Callable[[ast.Call], list[ast.expr]]
+) -> set[str]:
+    """The names whose objects a function changes by an attribute, an element, `+=`, or a call, of which `written` gives
+    the expressions that it writes to; what it only hands on or back is not changed."""
+    return _changed_names(function, lambda _: True, written)
 
 
 TAKING = ("append", "insert", "extend")  # methods of lists
+IN_PLACE = (
+    "sort",
+    "add",
+    "discard",
+    "setdefault",
+    "popitem",
+    "fill",
+)  # methods that, as statements, change their object
 OF_LOGS = ("mkdir", "add_scalar", "add_scalars", "add_image", "add_images", "add_histogram", "add_text", "add_figure")
 MAKING_PLAIN = ("len", "int", "float", "str", "bool", "repr", "format", "isinstance", "range")
 
@@ -351,8 +404,13 @@ def _names_in(node: ast.AST) -> set[str]:
     return ({node.id} if isinstance(node, ast.Name) else set()).union(*map(_names_in, parts))
 
 
-def _changed_names(function: ast.FunctionDef | ast.AsyncFunctionDef, passed: Callable[[ast.expr], bool]) -> set[str]:
-    """The names whose objects a function may change, by an attribute, an element, `+=` or a call, or hands back."""
+def _changed_names(
+    function: ast.FunctionDef | ast.AsyncFunctionDef,
+    passed: Callable[[ast.expr], bool],
+    by_call: Callable[[ast.Call], list[ast.expr]] | None = None,
+) -> set[str]:
+    """The names whose objects a function may change, by an attribute, an element, `+=` or a call, or hands back;
+    by_call: gives what a call writes to, in place of all that it gets, and then handing back is no change."""
     found: set[str] = set()
     aliases: dict[str, set[str]] = {}  # a name -> the names whose object, or a part of it, it may be
     holds: dict[str, set[str]] = {}  # a name -> those whose objects are put into its object
@@ -370,18 +428,23 @@ def _changed_names(function: ast.FunctionDef | ast.AsyncFunctionDef, passed: Cal
         if isinstance(node, (ast.Assign, ast.Delete)):
             written = [one for one in node.targets if isinstance(one, (ast.Attribute, ast.Subscript))]
         elif isinstance(node, ast.AugAssign):
-            written = [node.target]
+            number = isinstance(node.target, ast.Name) and not isinstance(node.value, (ast.List, ast.ListComp))
+            written = [] if number and by_call is not None else [node.target]
+        elif isinstance(node, ast.Expr) and by_call is not None and isinstance(node.value, ast.Call):
+            written = [node.value.func] if getattr(node.value.func, "attr", "") in IN_PLACE else []
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and not passed(node.value.func):
             named = (keyword.value for keyword in node.value.keywords)
             written = [node.value.func, *node.value.args, *named]
-        elif isinstance(node, ast.Return) and node.value is not None:
+        elif isinstance(node, ast.Return) and node.value is not None and by_call is None:
             written = [node.value]
+        elif isinstance(node, ast.Call) and by_call is not None:
+            written = by_call(node)
         names = {at.id for one in written if not _is_plain(one) and isinstance(at := root(one), ast.Name)}
         plain = isinstance(node, (ast.Assign, ast.Delete)) and all(
             isinstance(getattr(one, "value", None), ast.Name) for one in written
         )
         found |= names
-        inside |= set() if plain else names  # `table["a"] = b` changes the table alone
+        inside |= set() if plain or by_call is not None else names  # `table["a"] = b` changes the table alone
     waiting = list(found)
     while waiting:
         name = waiting.pop()

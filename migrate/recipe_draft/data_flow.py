@@ -15,6 +15,7 @@ from typing import Any
 from ...printable import shortened
 from .. import library_names as families
 from ..read_script.abstract_values import (
+    Constant,
     LibraryName,
     LibraryObject,
     ParsedArguments,
@@ -26,7 +27,18 @@ from ..read_script.abstract_values import (
     known,
 )
 from ..read_script.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter, is_property
-from ..read_script.syntax import OF_LOGS, changed_arguments, is_outer, names_it, root
+from ..read_script.syntax import (
+    OF_LOGS,
+    arguments_for,
+    changed_arguments,
+    cost,
+    head_of,
+    is_outer,
+    names_it,
+    parts_of,
+    root,
+    written_names,
+)
 from ..source_files import ScriptFile
 
 # how a definition binds its value; inner: a name in a comprehension or a lambda, which is an element of it
@@ -64,7 +76,7 @@ class Statement:
     @cached_property
     def expressions(self) -> list[ast.expr]:
         """Its own expressions: of a compound statement, those of its head."""
-        return list(_head(self.node))
+        return list(head_of(self.node))
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
@@ -131,35 +143,6 @@ class ScopeNames:
         return []
 
 
-def _head(node: ast.stmt) -> Iterator[ast.expr]:
-    if isinstance(node, (ast.With, ast.AsyncWith)):
-        for item in node.items:
-            yield from filter(None, (item.context_expr, item.optional_vars))
-    elif isinstance(node, FUNCTIONS):
-        defaults = (default for default in (*node.args.defaults, *node.args.kw_defaults) if default is not None)
-        yield from (*node.decorator_list, *defaults)
-    elif isinstance(node, ast.ClassDef):
-        yield from (*node.decorator_list, *node.bases)
-    else:
-        yield from (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
-
-
-def _cost(node: ast.stmt) -> int:
-    """The number of nodes of a statement's own expressions times its calls, since each call is searched as a whole."""
-    nodes = [part for expression in _head(node) for part in ast.walk(expression)]
-    return len(nodes) * sum(isinstance(part, ast.Call) for part in nodes)
-
-
-def parts_of(node: ast.expr, follows: Callable[[ast.expr], bool]) -> Iterator[ast.AST]:
-    """All nodes of an expression, without those inside of expressions that are not followed."""
-    waiting: list[ast.AST] = [node]
-    while waiting:
-        part = waiting.pop()
-        if not isinstance(part, ast.expr) or follows(part):
-            yield part
-            waiting += ast.iter_child_nodes(part)
-
-
 class Flow:
     """The statements of a script and the files read with it, and the definitions behind every name that they read.
 
@@ -180,7 +163,7 @@ class Flow:
         self.ended: tuple[str, int] | None = None  # where there was too much to follow
         self._known: dict[int, Statement] = {}
         self._inner: dict[int, Definition] = {}  # by the node that binds the name
-        self._changed: dict[int, set[str]] = {}  # a function of the script -> the parameters that it changes
+        self._changed, self.written_by = dict[int, set[str]](), dict[int, set[str]]()  # by function: it may; it does
         self._late: list[tuple[ast.Name, ScopeNames]] = []
         self._outside: list[tuple[str, ScopeNames, Definition]] = []  # changes of names that are defined elsewhere
         self._modules: dict[str, ScopeNames] = {}
@@ -344,8 +327,11 @@ class Flow:
     @cached_property
     def changing(self) -> set[str]:
         """The names and attributes in the statements that change an object, such as a list."""
-        found = (s for s in self.statements if any(one.way == ADDS for one in s.defines))
-        return {getattr(node, "id", getattr(node, "attr", "")) for s in found for node in s.nodes}
+        found = [s for s in self.statements if any(one.way == ADDS for one in s.defines)]
+        assigned = (s for s in found if isinstance(s.node, ast.Assign))
+        own = {id(s): [part for call in s.calls for part in self.writes(call)] for s in assigned}
+        parts = (part for s in found for part in own.get(id(s)) or s.nodes)
+        return {getattr(node, "id", getattr(node, "attr", "")) for part in parts for node in ast.walk(part)}
 
     def _note_calls(self, statement: Statement) -> None:
         for node in statement.nodes:
@@ -369,7 +355,7 @@ class Flow:
     def _statement(self, node: ast.stmt, names: Names, scope: ScopeNames, where: Where, top: bool) -> Names:
         source, function, owner, around = where
         self.spent += 1
-        if self.spent > BUDGET or _cost(node) > WIDEST:
+        if self.spent > BUDGET or cost(node) > WIDEST:
             self.spent = BUDGET + 1
             self.ended = self.ended or (source.shown, node.lineno)
             return names
@@ -422,6 +408,8 @@ class Flow:
             define(node.target, node.value, IS)
         elif isinstance(node, ast.AugAssign):
             define(node.target, node.value, ADDS)
+        elif isinstance(node, ast.Delete):
+            self._changed_by(None, [one.value for one in node.targets if isinstance(one, ast.Subscript)], define)
         elif isinstance(node, (ast.For, ast.AsyncFor)):
             define(node.target, node.iter, EACH)
         elif isinstance(node, (ast.With, ast.AsyncWith)):
@@ -430,7 +418,7 @@ class Flow:
         if isinstance(node, (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return)) and node.value is not None:
             self._changes(node.value, define, isinstance(node, ast.Expr))
         for call in (one for one in statement.calls if one is not statement.alone):
-            self._changed_by(call, self.writes(call), define)
+            self._changed_by(call if self.function_of(call) is None else None, self.writes(call), define)
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             for alias in node.names:
                 made.append((alias.asname or alias.name.partition(".")[0], definition_of(None, NAMED)))
@@ -543,8 +531,20 @@ class Flow:
                 define(one, given, ADDS) if not isinstance(self.value(one), (LibraryName, ScriptModule)) else None
 
     def writes(self, call: ast.Call) -> list[ast.expr]:
-        """The expressions whose objects a call writes to, as its name says."""
-        return families.written(call, self.of_library(call))
+        """The expressions whose objects a call writes to, as its name says, or the script's function that it calls."""
+        found, own = families.written(call, self.of_library(call)), self.value(call.func)
+        if not isinstance(own, ScriptFunction) or isinstance(own.node, ast.Lambda):
+            return found
+        if id(own.node) not in self.written_by:
+            self.written_by[id(own.node)] = set()  # where it calls itself
+            self.written_by[id(own.node)] = written_names(own.node, self.writes)
+        given = arguments_for(call, own, self.written_by[id(own.node)])
+        return found + [one for one in given if not self._is_made_anew(one)]  # no number, and no loader's batches
+
+    def _is_made_anew(self, node: ast.expr) -> bool:
+        found, name = self.value(node), getattr(node, "attr", getattr(node, "id", ""))
+        family = families.habit(name) if type(found) in (Value, type(None)) else getattr(found, "family", "")
+        return isinstance(found, Constant) or family == families.LOADER
 
     def of_library(self, call: ast.Call) -> bool:
         """Whether a call calls a library's function, and not a method of an object."""

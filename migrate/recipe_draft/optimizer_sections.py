@@ -25,7 +25,7 @@ from ..read_script.abstract_values import (
 )
 from ..read_script.expressions import BATCHES, EPOCHS
 from ..read_script.interpreter import CERTAINTIES, OPTION, UNCALLED, Interpreter
-from .data_flow import GIVEN, Flow, Statement
+from .data_flow import ADDS, GIVEN, IS, Definition, Flow, Statement
 from .data_section import around_steps
 from .passed_over import name_of
 from .recipe_entries import (
@@ -49,7 +49,7 @@ from .recipe_entries import (
     surely,
     unread,
 )
-from .relevance import named
+from .relevance import named, of_one_class
 from .trained_model import all_handed_over, several_train, trained, unwrapped
 from .trainers import MEASURED, Given, handed_to_trainers, maker_of, not_found, of_trainer, words_of
 
@@ -487,6 +487,29 @@ def read_arguments(flow: Flow, live: set[int]) -> set[int]:
     reading = (node for s in flow.statements if id(s) in live for node in s.nodes)
     given = {d for node in reading for d in flow.reads.get(id(node), ()) if d.way == GIVEN}
     return {id(argument) for one in given for argument in flow.arguments_of(one)}
+
+
+def read_apart(flow: Flow, apart: Callable[[Statement], bool]) -> set[int]:
+    """The definitions (their ids) that give what certain statements of other functions read a further value, after the
+    first one; apart: whether a statement is one of these."""
+    found: set[int] = set()
+    for reader in filter(apart, flow.statements):
+        for node in (one for one in reader.nodes if isinstance(one, (ast.Name, ast.Attribute))):
+            ways = [one for one in flow.written(node) if one.way in (IS, ADDS) and one.value is not None]
+            ways = [one for one in ways if one.statement.function is not reader.function or not reader.function]
+            ways = [one for one in ways if of_one_class(flow, one, reader, node)]
+            ways.sort(key=lambda one: one.statement.place)
+            further = [one for at, one in enumerate(ways) if not _begins(one.statement, ways[:at])]
+            found |= {id(one) for one in further[len(further) == len(ways) :]}
+    return found
+
+
+def _begins(statement: Statement, before: list[Definition]) -> bool:
+    """Whether a statement gives an object, a class or a file what it begins with."""
+    if statement.function is not None or statement.owner is not None:
+        return getattr(statement.function, "name", "") == "__init__" or not statement.function
+    named = all(isinstance(one, ast.Name) for one in getattr(statement.node, "targets", ()))
+    return named and all(one.statement.source is not statement.source for one in before)
 
 
 def set_elsewhere(statement: Statement, flow: Flow) -> bool:

@@ -290,6 +290,8 @@ SWITCHES_GRADIENTS = ("torch.no_grad", "torch.inference_mode", "torch.set_grad_e
 GIVES_ANOTHER = "what the decorator does with this function is not followed"
 HANDING_ON = (PASSES, KEEPS, DROPS)
 GIVEN_AWAY = "it is called by what it is given to"
+SETS_FOR = "what runs the training may take from this function, or call it: that is not followed"
+ALTERNATIVES = ("command", "callback", "main", "automain", "group", "route", "get", "post")  # these run on demand
 
 
 def decorators(flow: Flow, statement: Statement) -> Iterator[tuple[ast.expr, str, str]]:
@@ -326,6 +328,14 @@ def _decorating(flow: Flow) -> frozenset[int]:
     return frozenset(id(one.node) for one in made if isinstance(one, ScriptFunction) and _does(one) in HANDING_ON)
 
 
+def does_nothing(node: ast.stmt) -> bool:
+    """Whether a statement only deletes names, says of which type one is, is a text, or raises."""
+    plain = isinstance(node, ast.Delete) and all(isinstance(one, ast.Name) for one in node.targets)
+    plain |= isinstance(node, ast.AnnAssign) and node.value is None
+    plain |= isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return plain or isinstance(node, (ast.Pass, ast.Global, ast.Nonlocal, ast.Raise))
+
+
 def hands_on(flow: Flow, call: ast.Call) -> bool:
     """Whether a call is that of the decorated function, in a decorator that only hands on what it does."""
     found = flow.reads.get(id(call.func), ()) if isinstance(call.func, ast.Name) else ()
@@ -334,16 +344,29 @@ def hands_on(flow: Flow, call: ast.Call) -> bool:
 
 
 def by_decorators(flow: Flow, train: list[Statement], steps: set[int], kinds: Callable[..., Any]) -> dict[int, str]:
-    """Definition (its id) -> why it is listed, of functions that a model or an optimizer is given, and of those that
-    train where a decorator may do more than hand on what they do; steps: the functions that hold a step."""
-    found = {}
-    for statement in flow.statements:
-        for by, name, does in decorators(flow, statement):
+    """Definition (its id) -> why it is listed, of functions that a model or an optimizer is given, of those that train
+    where a decorator may do more than hand on what they do, and of those that nothing calls and the same object is
+    given: `@ex.config` sets what `@ex.main` runs with; steps: the functions that hold a step."""
+    found, launchers = {}, dict[int, set[str]]()  # an object -> the names of its methods that decorate what trains
+    every = [(one, list(decorators(flow, one))) for one in flow.statements]
+    for statement, marks in every:
+        for by, name, does in marks:
+            if does == REGISTERS and statement in train and (of := flow.value(by)) is not None:
+                launchers.setdefault(id(of), set()).add(name)
+    for statement, marks in every:
+        for by, name, does in marks:
+            method, used = name.rpartition(".")[2], launchers.get(id(flow.value(by)), set())
+            other = bool(used) and name not in used and method not in ALTERNATIVES
+            if other and does == REGISTERS and id(statement.node) not in flow.calls and statement not in train:
+                found[id(statement)] = SETS_FOR
             switches = matches(name, SWITCHES_GRADIENTS) and id(statement.node) not in steps
             if not isinstance(flow.value(by), LibraryName) and {"model", "optimizer"} & kinds(by):
                 found[id(statement)] = GIVEN_AWAY
             elif does in (ALTERS, REGISTERS) and statement in train and not switches:
                 found[id(statement)] = GIVES_ANOTHER
+        func = getattr(statement.alone, "func", None)
+        if isinstance(func, ast.Attribute) and "config" in func.attr and id(flow.value(func.value)) in launchers:
+            found[id(statement)] = SETS_FOR.replace("function, or call it", "call")
     return found
 
 

@@ -34,7 +34,8 @@ from ..read_script.abstract_values import (
     plain,
 )
 from ..read_script.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter
-from .data_flow import ADDS, Flow, parts_of
+from ..read_script.syntax import parts_of
+from .data_flow import ADDS, Flow
 
 WORD = re.compile(r"[A-Za-z_][\w.-]*")  # a string that needs no quotes in YAML
 LARGEST = 10**18  # the reader takes whole numbers of at most 18 digits, and no infinity

@@ -30,6 +30,7 @@ from ..read_script.syntax import ALTERS, defined_alone
 from .data_flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, LOOPS, MOST_BEHIND, Definition, Flow, Statement
 from .passed_over import ENVIRONMENT, LEAVING_FUNCTIONS, decorators, matches, name_of, reason
 from .recipe_entries import LONGEST_WORD
+from .trained_model import changed_later, changing
 
 LAUNCHERS = ("torch.multiprocessing.spawn", "accelerate.notebook_launcher", "xmp.spawn")  # they give back no result
 
@@ -52,16 +53,41 @@ def reach(flow: Flow, ends: Iterable[Statement]) -> set[int]:
             read.add(id(statement))
         else:
             called.add((id(statement), id(call)))
-        sources = [*statement.around, *_sources(flow, statement, call, kin)]
-        waiting += [(source, None) for source in sources]
+        waiting += [(head, None) for head in statement.around]
+        for source, definition in _sources(flow, statement, call, kin):
+            by = _changed_by(flow, definition) if definition is not None else []
+            waiting += [(source, one) for one in by or (None,)]
+            waiting += [(one, None) for made in by for one in changing(flow, made, _changes)]
         if statement.function is not None and isinstance(statement.node, ast.stmt):
             waiting += [(caller, made) for caller, made, _ in flow.calls.get(id(statement.function), [])]
     return read | {statement for statement, _ in called}
 
 
-def _sources(flow: Flow, statement: Statement, without: ast.Call | None, kin: Kinship) -> Iterator[Statement]:
-    """The statements that wrote what one reads, but not the result of one call; those of functions passed on, and those
-    that change something in a function that is called for this."""
+def _changed_by(flow: Flow, definition: Definition) -> list[ast.Call]:
+    """The calls of the script's functions that change an object which they are given, where a definition is that."""
+    of = definition.statement
+    if definition.way != ADDS or definition.value is not None or isinstance(of.alone, ast.Call):
+        return []
+    return [call for call in of.calls if isinstance(flow.function_of(call), FUNCTIONS) and flow.writes(call)]
+
+
+Source = tuple[Statement, Definition | None]
+
+
+def _sources(flow: Flow, statement: Statement, without: ast.Call | None, kin: Kinship) -> Iterator[Source]:
+    """The statements that wrote what one reads, each with how, but not the result of one call; those of functions
+    passed on, and those that change something in a function that is called for this."""
+    for found in _others(flow, statement, without):
+        yield found, None
+    called = {id(call.func) for call in statement.calls}
+    for node in statement.nodes:
+        for definition in flow.written(node):
+            if definition.way != GIVEN and _may_be_of(flow, node, definition, id(node) in called, kin):
+                yield definition.statement, definition
+
+
+def _others(flow: Flow, statement: Statement, without: ast.Call | None) -> Iterator[Statement]:
+    """The statements that a statement reaches by what it calls and passes on."""
     called = {id(call.func) for call in statement.calls}
     launches = isinstance(statement.alone, ast.Call) and matches(name_of(flow, statement.alone), LAUNCHERS)
     for node in statement.nodes:
@@ -73,15 +99,13 @@ def _sources(flow: Flow, statement: Statement, without: ast.Call | None, kin: Ki
             yield from (s for s, _ in given if s.calls or not dropped)
             if isinstance(function, ast.ClassDef):  # whoever gets the object may call what the script does not
                 yield from (s for s in inside if not flow.calls.get(id(s.function)) or _is_special(s.function))
-            elif node is statement.alone and without is None:
+                yield from changed_later(flow, node, statement)
+            elif dropped and without is None:
                 yield from (one for one in inside if _changes(flow, one))
             yield from flow.options if function is None and _hands_options(flow, node) else ()
         passed_on = isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called and not launches
         value = flow.value(node) if passed_on and isinstance(node, ast.expr) else None
         yield from flow.inside_of.get(id(value.node), []) if isinstance(value, ScriptFunction) else ()
-        for definition in flow.written(node):
-            if definition.way != GIVEN and _may_be_of(flow, node, definition, id(node) in called, kin):
-                yield definition.statement
 
 
 def _kin(flow: Flow) -> dict[int, int]:
@@ -238,8 +262,9 @@ def _changes(flow: Flow, statement: Statement) -> bool:
         if named and isinstance(table, LibraryName) and table.name == "os.environ":
             return False
     written = any(isinstance(one, (ast.Attribute, ast.Subscript)) for one in targets)
-    if written or isinstance(statement.node, ast.AugAssign) or not isinstance(statement.alone, ast.Call):
-        return written or isinstance(statement.node, ast.AugAssign)
+    written = written or isinstance(statement.node, ast.AugAssign)
+    if written or not isinstance(statement.alone, ast.Call):
+        return written or any(map(flow.writes, statement.calls))
     of = flow.value(getattr(statement.alone.func, "value", statement.alone))
     own = isinstance(of, ScriptObject) and not of.of.family() and flow.function_of(statement.alone) is not None
     if own and sum(one.way == ADDS for one in statement.defines) < 2:
@@ -386,32 +411,6 @@ def _values_in(value: Value | None, depth: int = 0) -> Iterator[Value]:
         yield from _values_in(one, depth + 1)
 
 
-def overridden(flow: Flow) -> set[int]:
-    """The methods (their ids) of base classes that every object that was seen has otherwise, and no `super()` calls.
-
-    A class that a statement names may have objects that were not seen, and its methods may be called by its name.
-    """
-    heads = [one for one in flow.statements if not isinstance(one.node, ast.ClassDef)]
-    nodes = [node for one in heads for node in one.nodes if isinstance(node, (ast.Name, ast.Attribute))]
-    attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
-    above = {node.attr for node in attributes if isinstance(node.value, ast.Call) and _is_super(node.value)}
-    named = {id(of.node) for node in nodes if isinstance(of := flow.value(node), ScriptClass)}
-    classes = {id(made.of.node): made.of for made in flow.interpreter.made}.values()
-    used: set[int] = set()
-    bases: dict[int, str] = {}
-    for of in classes:
-        for base in (one for one in of.lineage() if isinstance(one, ScriptClass)):
-            for name, found in base.scope.names.items():
-                if isinstance(found, ScriptFunction) and not isinstance(found.node, ast.Lambda):
-                    bases[id(found.node)] = name
-                    used |= {id(found.node)} if of.find(name) is found or id(base.node) in named else set()
-    return {function for function, name in bases.items() if function not in used and name not in above}
-
-
-def _is_super(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Name) and call.func.id == "super"
-
-
 def _hands_options(flow: Flow, call: ast.Call) -> bool:
     """Whether a call gets all arguments of the command line at once, so that it may read any of them."""
     given = [*call.args, *(k.value for k in call.keywords)]
@@ -468,15 +467,6 @@ def by_callers(statement: Statement, flow: Flow, runs: Callable[[Statement], boo
             other = any(node is statement.node for part in otherwise for node in ast.walk(part))
             found.append(f"not ({text})" if other else text)
     return [*found, *_after_returns(statement, flow, runs)]
-
-
-def ends_early(statement: Statement, acting: dict[int, Statement], steps: set[int]) -> bool:
-    """Whether this is a `return` without a value before what trains in its function, which has a step."""
-    bare = isinstance(statement.node, ast.Return) and statement.node.value is None
-    if not bare or id(statement.function) not in steps:
-        return False
-    line = statement.node.lineno
-    return any(one.function is statement.function and one.node.lineno > line for one in acting.values())
 
 
 def _after_returns(statement: Statement, flow: Flow, runs: Callable[[Statement], bool]) -> list[str]:
@@ -557,7 +547,7 @@ def _given_values(flow: Flow, node: ast.expr, runs: Callable[[Statement], bool],
     """What a name or an attribute of `self` is in the calls of the function whose parameter it is, as text; an empty
     one where it may be something else."""
     own = flow.of.get(id(node))
-    ways = [one for one in flow.written(node) if isinstance(node, ast.Name) or _of_one_class(flow, one, own, node)]
+    ways = [one for one in flow.written(node) if isinstance(node, ast.Name) or of_one_class(flow, one, own, node)]
     mine = isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "self")
     for one in ways if mine and depth < 3 else ():
         if one.way == GIVEN and one.parameter is not None:
@@ -573,7 +563,7 @@ def _given_values(flow: Flow, node: ast.expr, runs: Callable[[Statement], bool],
             yield ""  # no call changes a number
 
 
-def _of_one_class(flow: Flow, definition: Definition, reader: Statement | None, node: ast.expr) -> bool:
+def of_one_class(flow: Flow, definition: Definition, reader: Statement | None, node: ast.expr) -> bool:
     """Whether an attribute may be set for the object that it is read from: not by `self` in a class of another kind."""
     written = [
         one

@@ -490,6 +490,7 @@ class ValueKinds:
         if any(isinstance(one, (ast.Attribute, ast.Subscript)) or is_outer(one, statement.function) for one in targets):
             return True
         changes = alone is not None and getattr(alone.func, "attr", "") in passed_over.CHANGERS
+        changes = changes or any(map(self.flow.writes, statement.calls))
         return changes or (alone is not None and id(self.flow.function_of(alone)) in open_)
 
     def _another_model(self, node: ast.expr) -> bool:

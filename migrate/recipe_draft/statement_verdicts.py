@@ -24,20 +24,21 @@ from ..read_script.abstract_values import (
     ScriptClass,
     ScriptFunction,
     ScriptObject,
+    Value,
     is_known,
 )
 from ..read_script.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, joined
-from . import passed_over, relevance
+from . import optimizer_sections, passed_over, relevance
 from . import roles as role_names
 from .data_files import DataFiles
 from .data_flow import FUNCTIONS, LOOPS, Flow, Statement
 from .loss_sections import set_for_all
-from .optimizer_sections import computes, made_by, makers_in_models, measures, read_arguments, set_elsewhere, trains
+from .optimizer_sections import computes, made_by, makers_in_models, measures, read_apart, read_arguments, trains
 from .passed_over import Line, name_of
-from .relevance import by_callers, called_where, ends_early, handed_values
+from .relevance import by_callers, called_where, handed_values
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
-from .step_order import Counting, misplaced, picks
-from .trained_model import DEPTH, all_handed_over, trains_at
+from .step_order import Counting, ends_early, holding_steps, misplaced, picks
+from .trained_model import DEPTH, all_handed_over, changes_itself, kept_apart, overridden, trains_at
 from .trainers import read_by_libraries, used_by_draft
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
@@ -73,7 +74,7 @@ class Account:
         self.roots, self.said, self.asked, self.conditions, self.seed = roots, said, asked, conditions, seed
         made = (one for found in flow.interpreter.made for one in found.of.lineage() if isinstance(one, ScriptClass))
         self._made = {id(one.node) for one in made}
-        self._overridden, self._reached = relevance.overridden(flow), relevance.called_from_elsewhere(flow)
+        self._overridden, self._reached = overridden(flow), relevance.called_from_elsewhere(flow)
         self._steps: set[int] = set()  # the heads of loops and functions that hold a step
         named = (passed_over.made_by_name(part) for s in flow.statements for part in s.nodes)
         self._by_name = {match[1] for match in named if match}
@@ -107,7 +108,9 @@ class Account:
         is_model, at = self._values.is_model, said | asked
         runs = (s for s in own if {id(s), id(s.owner)} & marked or s.stands_at(at) or trains_at(flow, s, is_model))
         self.open = {id(s.function) for s in runs if s.function is not None}
-        self._mark_steps()
+        steps, functions = holding_steps(flow, self.acting.values())
+        self._steps |= steps
+        self.open |= functions
         self.roles.open, self.roles.steps = self.open, self._steps
         self._mark_ends()
         self.live = relevance.reach(flow, self.acting.values())
@@ -115,6 +118,7 @@ class Account:
         self.counting, self._said_of = Counting.read(flow), set[int]()
         while self._opens_more():
             pass
+        self._apart = read_apart(flow, self._is_apart) | kept_apart(flow, self.live, self.open)
         modes = (s for s in flow.statements if self._runs(s) and any(map(self._values.in_evaluation, s.calls)))
         self.misplaced = {id(s): passed_over.STAYS for s in modes} | read_by_libraries(flow, said) | set_for_all(flow)
         train = [s for s in flow.statements if id(s.node) in self._steps | self.effects and not self._within(s)]
@@ -136,6 +140,12 @@ class Account:
             if called and not self._within(statement) and self._values.keeps(statement, self.open):
                 self.open.add(id(statement.function))
         return len(self.open) > known
+
+    def _is_apart(self, statement: Statement) -> bool:
+        """Whether a statement reaches training, and is not accounted for by itself."""
+        function = statement.function
+        apart = self._within(statement) or (function is not None and id(function) not in self.open)
+        return apart and id(statement) in self.live and self._runs(statement)
 
     # what a statement does
 
@@ -186,11 +196,10 @@ class Account:
             return True
         called = self.flow.value(call.func)
         handed = [self.flow.value(a) for a in [*call.args, *(k.value for k in call.keywords)]]
-        if any(isinstance(one, ScriptFunction) and id(one.node) in self.effects for one in handed):
+        if any(map(self._alters, handed)):
             return True  # something else calls it
         if isinstance(called, ScriptFunction) and called.owner is not None and self._is_part(called.owner):
-            name = getattr(called.node, "name", "")  # a model's or a data set's method is not read line by line
-            return id(called.node) in self.effects and name != "forward" and not name.startswith("__")
+            return self._alters(called)  # a model's or a data set's method is not read line by line
         driven = isinstance(called, ScriptClass) and id(called.node) in self._driven  # a library calls its methods
         if driven or passed_over.trains_behind(self.flow, call.func, self.effects, self.trainers):
             return True
@@ -223,6 +232,16 @@ class Account:
         known = self.kinds(call.func) & {MODEL, LOSS} or passed_over.looked_through(name_of(self.flow, call))
         return bool(given & HEAVY) and not known
 
+    def _alters(self, called: Value | None, only_parts: bool = False) -> bool:
+        """Whether this is a function that changes something of training, also a method of a model, a loss or a data set
+        that changes its object; only_parts: whether only such methods count."""
+        if not isinstance(called, ScriptFunction):
+            return False
+        name, part = getattr(called.node, "name", ""), called.owner is not None and self._is_part(called.owner)
+        read = {id(getattr(called.owner, "node", None)), id(called.node)} & (self.trainers | self._makers)
+        changes = id(called.node) in self.effects or (part and not read and changes_itself(self.flow, called.node))
+        return changes and not (name == "forward" or name.startswith("__") if part else only_parts)
+
     def passed(self, call: ast.Call) -> str | None:
         """Why a call may be omitted, by its callee; None where it may not."""
         if isinstance(self.flow.value(call.func), (ScriptFunction, ScriptClass)):
@@ -241,25 +260,6 @@ class Account:
         if call.func.attr == "to" and any(map(self.roles.is_dtype, [*call.args, *(k.value for k in call.keywords)])):
             return None
         return None if self._values.switches_otherwise(call) else passed_over.method_reason(call.func.attr)
-
-    def _mark_steps(self) -> None:
-        """Mark the loops and functions that contain an optimizer's step or a backward pass."""
-        waiting = [
-            s
-            for s in self.acting.values()
-            if any(getattr(c.func, "attr", "") in ("backward", "step") or passed_over.trains(c) for c in s.calls)
-        ]
-        done: set[int] = set()
-        while waiting:
-            statement = waiting.pop()
-            if id(statement) in done:
-                continue
-            done.add(id(statement))
-            self._steps |= {id(head) for head in statement.around}
-            if statement.function is not None:
-                waiting += [caller for caller, _, _ in self.flow.calls.get(id(statement.function), [])]
-                self.open.add(id(statement.function))
-                self._steps.add(id(statement.function))
 
     def _mark_ends(self) -> None:
         """Mark statements that leave a training loop under a condition, which decide how long or on what is trained."""
@@ -373,15 +373,17 @@ class Account:
         said = statement.stands_at(self.said)
         further = sum(self._changes(call) for call in statement.calls) > 1  # than the draft covers
         further = further or any(self._takes_in(c, statement) or self._values.fits(c) for c in statement.calls)
+        further = (alters := any(self._alters(self.flow.value(one.func), True) for one in statement.calls)) or further
         if statement.stands_at(self.asked) and not further:
             return ASKED, "the draft asks for it"
         acts, live = id(statement) in self.acting, id(statement) in self.live
-        step = None if any(map(self._values.switches_otherwise, statement.calls)) else self._step(statement)
+        computed = any(map(self._gives_computed, statement.calls))
+        otherwise = alters or computed or any(map(self._values.switches_otherwise, statement.calls))
+        step = None if otherwise else self._step(statement)
         moves = isinstance(statement.node, ast.Expr) and any(
             isinstance(call.func, ast.Attribute) and call.func.attr in ("step", "backward") for call in statement.calls
         )
-        further = further or any(map(self._gives_computed, statement.calls))
-        said = said and not moves and not further  # a recipe has steps and backward passes in one place only
+        said = said and not (moves or further or computed)  # a recipe has steps and backward passes in one place only
         lossless = LOSS in kinds and not {role_names.CRITERION, role_names.FUNCTIONAL} & {*self.roots.values()}
         if lossless and (moves or step not in (None, passed_over.LOADS)) and not isinstance(statement.node, LOOPS):
             return LISTED, where or ", ".join(filter(None, (passed_over.NO_LOSS, self._where(statement, all_=True))))
@@ -417,11 +419,7 @@ class Account:
         node, defines = statement.node, (ast.Import, ast.ImportFrom, *FUNCTIONS, ast.ClassDef)
         if isinstance(node, defines) and id(statement) not in self.misplaced:
             return "a definition, which does nothing until it is used"
-        plain = isinstance(node, ast.Delete) and all(isinstance(one, ast.Name) for one in node.targets)
-        plain |= isinstance(node, ast.AnnAssign) and node.value is None  # it only says of which type a name is
-        plain |= isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)  # a string
-        plain |= isinstance(node, ast.Assert) and not self._writes(statement)
-        if plain or isinstance(node, (ast.Pass, ast.Global, ast.Nonlocal, ast.Raise)):
+        if passed_over.does_nothing(node) or (isinstance(node, ast.Assert) and not self._writes(statement)):
             return "it computes nothing that trains"
         if self._within(statement) and id(statement.function) not in self.open:
             if not self._of_part(statement):
@@ -524,7 +522,7 @@ class Account:
                 start = called.find("__init__")
                 given = [self.kinds(a) for a in [*value.args, *(k.value for k in value.keywords)]]
                 read = isinstance(start, ScriptFunction) and id(start.node) in self.open
-                chosen = self._where(statement) and set_elsewhere(statement, self.flow)
+                chosen = self._where(statement) and optimizer_sections.set_elsewhere(statement, self.flow)
                 if not called.family() and (read or not given) and not chosen:  # its arguments are followed
                     return "it makes an object, whose use is accounted for one by one"
         return None
@@ -560,6 +558,8 @@ class Account:
         node = statement.node
         if isinstance(node, ast.AugAssign) or not isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return)):
             return None
+        if self._apart & set(map(id, statement.defines)):
+            return None  # what reads it does not show the change
         begins = getattr(statement.function, "name", "") == "__init__"  # it stores the object's arguments
         handed = isinstance(node, ast.Return) or (begins and isinstance(node.value, ast.Name))
         heavy = kinds & HEAVY or (LOSS in kinds and id(statement) in self.acting)

@@ -28,7 +28,7 @@ from ..read_script.expressions import truth
 from ..read_script.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter
 from ..source_files import ScriptFile
 from .data_flow import ADDS, EACH, FUNCTIONS, IS, LOOPS, Definition, Flow, Statement
-from .passed_over import LEAVING_ATTRIBUTES, name_of
+from .passed_over import LEAVING_ATTRIBUTES, name_of, trains
 from .recipe_entries import LONGEST_WORD, Comment, behind_names, place, shown, sources
 from .roles import EMA, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, STRONGEST, Roles
 from .trained_model import UPDATE, Event, events, several_train
@@ -42,6 +42,36 @@ KEEPING = (OPTIMIZER, SCHEDULE, SCALER, EMA)  # these keep state from step to st
 CLIPS = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad.clip_grad_norm_")
 Runs = Callable[[Statement], bool]
 Undecided = Callable[[Statement], Iterable[str]]
+
+
+def holding_steps(flow: Flow, acting: Iterable[Statement]) -> tuple[set[int], set[int]]:
+    """The loops and functions (their ids) with an optimizer's step or a backward pass in them, or in what they call;
+    and the functions among them."""
+    waiting = [
+        one
+        for one in acting
+        if any(getattr(call.func, "attr", "") in ("backward", "step") or trains(call) for call in one.calls)
+    ]
+    found, functions, done = set[int](), set[int](), set[int]()
+    while waiting:
+        statement = waiting.pop()
+        if id(statement) in done:
+            continue
+        done.add(id(statement))
+        found |= {id(head) for head in statement.around}
+        if statement.function is not None:
+            waiting += [caller for caller, _, _ in flow.calls.get(id(statement.function), [])]
+            functions.add(id(statement.function))
+    return found | functions, functions
+
+
+def ends_early(statement: Statement, acting: dict[int, Statement], steps: set[int]) -> bool:
+    """Whether this is a `return` without a value before what trains in its function, which has a step."""
+    bare = isinstance(statement.node, ast.Return) and statement.node.value is None
+    if not bare or id(statement.function) not in steps:
+        return False
+    line = statement.node.lineno
+    return any(one.function is statement.function and one.node.lineno > line for one in acting.values())
 
 
 def accumulate(interpreter: Interpreter) -> tuple[int, list[str], set[str]]:

@@ -1,5 +1,6 @@
 """Which of a script's models is trained: the one whose parameters the optimizer gets; and where a model runs in which
-mode, as the calls of a script follow one another."""
+mode, as the calls of a script follow one another; which methods and functions change their
+objects, and which are never called."""
 
 from __future__ import annotations
 
@@ -15,9 +16,11 @@ from typing import Any
 from ...mappings.aliases import restated
 from ..library_names import MODULE, TABLES, is_class
 from ..read_script.abstract_values import (
+    DictValue,
     LibraryName,
     LibraryObject,
     LibraryUse,
+    ListValue,
     ScriptClass,
     ScriptFunction,
     ScriptObject,
@@ -25,7 +28,8 @@ from ..read_script.abstract_values import (
 )
 from ..read_script.expressions import truth
 from ..read_script.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter
-from .data_flow import FUNCTIONS, LOOPS, NAMED, Flow, Statement
+from ..read_script.syntax import IN_PLACE, root
+from .data_flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, LOOPS, NAMED, Flow, Statement
 from .recipe_entries import by_sureness, calls, distinct, of_made_classes, surely
 
 MODES = ("train", "eval")
@@ -371,3 +375,116 @@ def _shared_loops(mine: Event, other: Event) -> Iterator[tuple[Statement, int]]:
     for head, _, level in other.around:
         if (id(head), level) in loops and mine.at[:level] == other.at[:level]:
             yield head, level
+
+
+def changes_itself(flow: Flow, method: ast.AST, seen: frozenset[int] = frozenset()) -> bool:
+    """Whether a method may change the object or the class that it is called for, by itself or by another method."""
+    inside = flow.inside_of.get(id(method), []) if id(method) not in seen else []
+    for one in (one for one in inside if one.function is method):
+        own = [node for node in one.nodes if isinstance(node, ast.Attribute) and _is_own(root(node), one)]
+        if any(d.statement is one for node in own for d in flow.attributes.get(node.attr, ())):
+            return True
+        for call in one.calls:
+            given = any(_is_own(part, one) for part in call.args)
+            if given and getattr(call.func, "id", "") in ("setattr", "delattr"):
+                return True
+            inner = flow.function_of(call) if given or _is_own(root(call.func), one) else None
+            if isinstance(inner, FUNCTIONS) and changes_itself(flow, inner, seen | {id(method)}):
+                return True
+        deleted = one.node.targets if isinstance(one.node, ast.Delete) else ()
+        if any(not isinstance(target, ast.Name) and _is_own(root(target), one) for target in deleted):
+            return True
+    return False
+
+
+def _is_own(node: ast.AST, of: Statement) -> bool:
+    """Whether this is the object of the method that a statement is in, or its class."""
+    above = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "super"
+    return above or getattr(node, "id", "") in ("self", "cls", getattr(of.owner, "name", "self"))
+
+
+def changing(flow: Flow, call: ast.Call, changes: Callable[[Flow, Statement], bool]) -> Iterator[Statement]:
+    """The statements of a function that change what this call gives it, of those that may change an object."""
+    names = flow.written_by.get(id(flow.function_of(call)), ()) if flow.writes(call) else ()
+    for one in flow.inside_of.get(id(flow.function_of(call)), []) if names else ():
+        own = (node for node in one.nodes if getattr(node, "id", "") in names)
+        if changes(flow, one) and any(_from_outside(flow, node, one) for node in own):
+            yield one
+
+
+def _from_outside(flow: Flow, node: ast.AST, of: Statement, depth: int = 0) -> bool:
+    """Whether a name may be that of an object, or a part of one, which a statement's function did not make."""
+    for one in flow.reads.get(id(node), ()) if depth < DEPTH else ():
+        if one.way == GIVEN or one.statement.function is not of.function:
+            return True
+        taken = root(one.value) if one.value is not None and one.way in (IS, EACH) else None
+        inside = taken.args if isinstance(taken, ast.Call) and one.way == EACH else filter(None, [taken])
+        if any(_from_outside(flow, root(part), of, depth + 1) for part in inside):
+            return True
+    return False
+
+
+def changed_later(flow: Flow, call: ast.Call, of: Statement) -> Iterator[Statement]:
+    """The statements that change a list or a table after this statement's call has made an object with it."""
+    return (one for one in changed_for(flow, call) if one.function is of.function and one.place > of.place)
+
+
+def changed_for(flow: Flow, call: ast.Call) -> Iterator[Statement]:
+    """The statements that change a list or a table in place which a call is given by its name."""
+    for given in (*call.args, *(k.value for k in call.keywords)):
+        plain = isinstance(flow.value(given), (ListValue, DictValue)) or type(flow.value(given)) in (Value, type(None))
+        ways = flow.reads.get(id(given), ()) if plain and isinstance(given, ast.Name) else ()
+        yield from (one for way in ways for one in _in_place(flow).get(id(way), ()))
+
+
+def kept_apart(flow: Flow, live: set[int], open_: set[int]) -> set[int]:
+    """The definitions (their ids) that change a list or a table with which one of these statements makes an object of a
+    class that is not read line by line; open_: the functions that are."""
+    found: set[int] = set()
+    for call in (call for one in flow.statements if id(one) in live for call in one.calls):
+        of = flow.value(call.func)
+        start = of.find("__init__") if isinstance(of, ScriptClass) else None
+        if isinstance(start, ScriptFunction) and id(start.node) not in open_:
+            found |= {id(way) for one in changed_for(flow, call) for way in one.defines}
+    return found
+
+
+@lru_cache(maxsize=2)
+def _in_place(flow: Flow) -> dict[int, list[Statement]]:
+    """By definition of a name (its id): the statements that change its object in place."""
+    found: dict[int, list[Statement]] = {}
+    for one in (one for one in flow.statements if any(way.way == ADDS for way in one.defines)):
+        targets = getattr(one.node, "targets", [getattr(one.node, "target", None)])
+        written = [part for call in one.calls for part in flow.writes(call)]
+        written += [part for part in targets if isinstance(part, ast.Subscript) or isinstance(one.node, ast.AugAssign)]
+        sorts = getattr(getattr(one.alone, "func", None), "attr", "") in IN_PLACE
+        written += [one.alone] if sorts and one.alone is not None else []
+        for way in (way for part in written for way in flow.reads.get(id(root(part)), ())):
+            found.setdefault(id(way), []).append(one)
+    return found
+
+
+def overridden(flow: Flow) -> set[int]:
+    """The methods (their ids) of base classes that every object that was seen has otherwise, and no `super()` calls.
+
+    A class that a statement names may have objects that were not seen, and its methods may be called by its name.
+    """
+    heads = [one for one in flow.statements if not isinstance(one.node, ast.ClassDef)]
+    nodes = [node for one in heads for node in one.nodes if isinstance(node, (ast.Name, ast.Attribute))]
+    attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
+    above = {node.attr for node in attributes if isinstance(node.value, ast.Call) and _is_super(node.value)}
+    named = {id(of.node) for node in nodes if isinstance(of := flow.value(node), ScriptClass)}
+    classes = {id(made.of.node): made.of for made in flow.interpreter.made}.values()
+    used: set[int] = set()
+    bases: dict[int, str] = {}
+    for of in classes:
+        for base in (one for one in of.lineage() if isinstance(one, ScriptClass)):
+            for name, found in base.scope.names.items():
+                if isinstance(found, ScriptFunction) and not isinstance(found.node, ast.Lambda):
+                    bases[id(found.node)] = name
+                    used |= {id(found.node)} if of.find(name) is found or id(base.node) in named else set()
+    return {function for function, name in bases.items() if function not in used and name not in above}
+
+
+def _is_super(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == "super"

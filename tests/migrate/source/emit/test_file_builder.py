@@ -219,7 +219,7 @@ def test_what_a_class_is_given_before_others_stays(checked: str) -> None:
 def test_what_a_forward_refuses_is_refused(checked: str) -> None:
     """An assertion was left out, and what torch raises at was computed. Of tensors' values none is asked."""
     assert "assert x.shape[1] <= self.most, f'{x.shape[1]} are too many'" in checked
-    assert "assert len(x) > 0\n" in checked
+    assert "assert len(x) > 0, words(x)\n" in checked and "\ndef words(x):" in checked
     assert "isfinite" not in checked
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from ..errors import BadTrace
 from ..printable import quoted, shortened
 from ..training.step.parameter_groups import is_norm
-from .noise import UsualNoise, is_of_a_step
+from .noise import UsualNoise, is_of_a_step, is_of_squares
 from .options import MODEL, STAGES, WHOLE, Narrowing
 from .replay.module_calls import Outcome, Recording, failed
 from .result import Finding
@@ -278,7 +278,7 @@ def _finding(of: _Family, entry: Entry) -> Finding:
             return Finding.of(entry, Verdict.PASS, error=0.0)
     of_a_step, stored = is_of_a_step(entry), usual.stored(entry)
     known: dict[str, Any] = {"relative_floor": usual.floor(entry), "floor_ulps": floor_ulps(entry)}
-    known |= {"of_a_step": of_a_step, "stored": stored, "zero": usual.is_zero(entry)}
+    known |= {"of_a_step": of_a_step, "stored": stored, "zero": usual.is_zero(entry), "squared": is_of_squares(entry)}
     if not runs:
         m = judge(exact, (), subject, **known, known=usual.noise_before(entry, exact))
     elif finite.all() and not of_a_step:

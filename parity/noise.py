@@ -68,6 +68,15 @@ def is_of_a_step(entry: Entry) -> bool:
     return entry.stage == "update" and entry.part.step is not None and not entry.part.of_buffers
 
 
+# what optimizers keep of squared gradients: torch's names of it
+SQUARES = {"exp_avg_sq", "max_exp_avg_sq", "square_avg", "sum", "acc_delta"}
+
+
+def is_of_squares(entry: Entry) -> bool:
+    """Whether an entry is what an optimizer keeps of squared gradients, whose rounding is squared with them."""
+    return is_of_a_step(entry) and entry.part.of in SQUARES
+
+
 def is_of_a_statistic(entry: Entry) -> bool:
     """Whether an entry is the change of a buffer: what a forward pass did to running statistics."""
     return entry.stage == "update" and (entry.part.alone or entry.part.of_buffers)

@@ -129,6 +129,7 @@ def judge(
     of_a_step: bool = False,
     stored: float = 0.0,
     zero: bool = False,
+    squared: bool = False,
     known: Measured | None = None,
 ) -> Measure:
     """Judge one tensor.
@@ -137,8 +138,8 @@ def judge(
     length, not empty. relative_floor: share of the tensor's size that rounding is known to move here. floor_ulps:
     rounding that no implementation need avoid, in units of EPS32. of_a_step: whether an optimizer made it of a real
     step's gradients. stored: L2 distance by which storing the result in float32 moves it, of a change of weights.
-    zero: the gradient that it is, or is made of, is zero in exact arithmetic. known: the noise, where it is known;
-    `noisy` is not looked at then.
+    zero: the gradient that it is, or is made of, is zero in exact arithmetic. squared: it is made of the gradient's
+    square. known: the noise, where it is known; `noisy` is not looked at then.
     """
     exact = reference.astype(np.float64, copy=False)
     difference = distance(subject, exact)
@@ -155,7 +156,8 @@ def judge(
     floor = relative_floor * size if size else stored
     allowed = RATIO * uncertain(exact.size) * max(noise, floor)
     nothing = size <= ZERO * noise or (zero and not of_a_step and allowed > BLIND * size)
-    cancelled = CANCELLED if nothing and size else 1.0
+    cancels = (nothing and size > 0.0) or (zero and of_a_step and (squared or allowed > BLIND * size))
+    cancelled = CANCELLED ** (2 if squared else 1) if cancels else 1.0
     allowed *= cancelled
     peak = float(difference.max())
     peak_floor = relative_floor * float(np.abs(exact).max()) if size else stored

@@ -234,6 +234,14 @@ def test_a_gradient_of_zero_passes_as_zero_and_its_update_has_no_verdict_by_natu
     assert judge(exact, [exact + 1e-3 * torch], np.zeros(200), zero=True).verdict is Verdict.FAIL  # no zero after all
 
 
+def test_what_is_made_of_a_gradient_of_zero_may_be_off_as_far_as_the_gradient_and_its_square() -> None:
+    exact, torch, mindspore = (1e-9 * rows for rows in case(1))
+    for times, power in ((12.0, 1), (12.0**2 / 4.0, 2)):
+        of_it = {"zero": True, "of_a_step": True, "squared": power == 2}
+        near, far = (judge(exact, [exact + torch], exact + by * times * mindspore, **of_it) for by in (0.8, 30.0))
+        assert near.unjudged is Unjudged.ZERO_GRADIENT and far.verdict is Verdict.FAIL, power
+
+
 def test_a_weight_that_stays_is_stored_all_the_same() -> None:
     """A bias before a norm: in float64 its update is none, and in torch's float32 by luck, too."""
     start = np.full(32, 0.05)

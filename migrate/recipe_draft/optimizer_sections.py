@@ -489,11 +489,11 @@ def read_arguments(flow: Flow, live: set[int]) -> set[int]:
     return {id(argument) for one in given for argument in flow.arguments_of(one)}
 
 
-def read_apart(flow: Flow, apart: Callable[[Statement], bool]) -> set[int]:
+def further_values(flow: Flow, elsewhere: Callable[[Statement], bool]) -> set[int]:
     """The definitions (their ids) that give what certain statements of other functions read a further value, after the
-    first one; apart: whether a statement is one of these."""
+    first one; elsewhere: whether a statement is one of these."""
     found: set[int] = set()
-    for reader in filter(apart, flow.statements):
+    for reader in filter(elsewhere, flow.statements):
         for node in (one for one in reader.nodes if isinstance(one, (ast.Name, ast.Attribute))):
             ways = [one for one in flow.written(node) if one.way in (IS, ADDS) and one.value is not None]
             ways = [one for one in ways if one.statement.function is not reader.function or not reader.function]

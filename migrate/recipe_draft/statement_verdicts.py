@@ -33,12 +33,12 @@ from . import roles as role_names
 from .data_files import DataFiles
 from .data_flow import FUNCTIONS, LOOPS, Flow, Statement
 from .loss_sections import set_for_all
-from .optimizer_sections import computes, made_by, makers_in_models, measures, read_apart, read_arguments, trains
+from .optimizer_sections import computes, further_values, made_by, makers_in_models, measures, read_arguments, trains
 from .passed_over import Line, name_of
 from .relevance import by_callers, called_where, handed_values
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
 from .step_order import Counting, ends_early, holding_steps, misplaced, picks
-from .trained_model import DEPTH, all_handed_over, changes_itself, kept_apart, overridden, trains_at
+from .trained_model import DEPTH, all_handed_over, changed_for_objects, changes_itself, overridden, trains_at
 from .trainers import read_by_libraries, used_by_draft
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
@@ -118,7 +118,7 @@ class Account:
         self.counting, self._said_of = Counting.read(flow), set[int]()
         while self._opens_more():
             pass
-        self._apart = read_apart(flow, self._is_apart) | kept_apart(flow, self.live, self.open)
+        self._unseen = further_values(flow, self._is_elsewhere) | changed_for_objects(flow, self.live, self.open)
         modes = (s for s in flow.statements if self._runs(s) and any(map(self._values.in_evaluation, s.calls)))
         self.misplaced = {id(s): passed_over.STAYS for s in modes} | read_by_libraries(flow, said) | set_for_all(flow)
         train = [s for s in flow.statements if id(s.node) in self._steps | self.effects and not self._within(s)]
@@ -141,11 +141,11 @@ class Account:
                 self.open.add(id(statement.function))
         return len(self.open) > known
 
-    def _is_apart(self, statement: Statement) -> bool:
+    def _is_elsewhere(self, statement: Statement) -> bool:
         """Whether a statement reaches training, and is not accounted for by itself."""
         function = statement.function
-        apart = self._within(statement) or (function is not None and id(function) not in self.open)
-        return apart and id(statement) in self.live and self._runs(statement)
+        elsewhere = self._within(statement) or (function is not None and id(function) not in self.open)
+        return elsewhere and id(statement) in self.live and self._runs(statement)
 
     # what a statement does
 
@@ -558,7 +558,7 @@ class Account:
         node = statement.node
         if isinstance(node, ast.AugAssign) or not isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return)):
             return None
-        if self._apart & set(map(id, statement.defines)):
+        if self._unseen & set(map(id, statement.defines)):
             return None  # what reads it does not show the change
         begins = getattr(statement.function, "name", "") == "__init__"  # it stores the object's arguments
         handed = isinstance(node, ast.Return) or (begins and isinstance(node.value, ast.Name))

@@ -437,7 +437,7 @@ def changed_for(flow: Flow, call: ast.Call) -> Iterator[Statement]:
         yield from (one for way in ways for one in _in_place(flow).get(id(way), ()))
 
 
-def kept_apart(flow: Flow, live: set[int], open_: set[int]) -> set[int]:
+def changed_for_objects(flow: Flow, live: set[int], open_: set[int]) -> set[int]:
     """The definitions (their ids) that change a list or a table with which one of these statements makes an object of a
     class that is not read line by line; open_: the functions that are."""
     found: set[int] = set()

@@ -226,7 +226,7 @@ class ChangedInPlace(NamedTuple):
     name: ast.Name
     how: str
 
-    def apart(self, statement: ast.stmt) -> tuple[ast.stmt, ast.stmt] | None:
+    def split(self, statement: ast.stmt) -> tuple[ast.stmt, ast.stmt] | None:
         """`x = self.act(x)`, and the statement with x in place of the call; None where that would not be the same."""
         if not self.how or not self._may_go_first(statement):
             return None

@@ -237,7 +237,7 @@ class _Writer:
         after them."""
         found: list[ast.stmt] = []
         for statement in (
-            part for each in body for one in self._named(each) for part in self._apart(one, views, loops)
+            part for each in body for one in self._named(each) for part in self._with_change(one, views, loops)
         ):
             taken = self._taking(statement, loops) or (statement if CHANGED in vars(statement) else None)
             found.append(taken or statement)
@@ -256,7 +256,7 @@ class _Writer:
                     views[target] = view if sure or view.made is not None else replace(view, sure=False)
         return found
 
-    def _apart(self, statement: ast.stmt, views: Mapping[str, View], loops: Sequence[Loop]) -> Iterator[ast.stmt]:
+    def _with_change(self, statement: ast.stmt, views: Mapping[str, View], loops: Sequence[Loop]) -> Iterator[ast.stmt]:
         """The statement, behind `x = self.act(x)` where a layer in it changes x in place, which is read afterwards."""
         for found in [*changed_in_place(statement)]:
             name, function = found.name.id, ast.unparse(found.call.func)
@@ -270,7 +270,7 @@ class _Writer:
             itself = isinstance(statement, ast.Assign) and statement.value is found.call and found.how == "itself"
             if itself and isinstance(statement, ast.Assign) and [*map(ast.unparse, statement.targets)] == [name]:
                 vars(statement)[CHANGED] = True
-            elif (parts := found.apart(statement)) is not None:
+            elif (parts := found.split(statement)) is not None:
                 first, statement = parts
                 vars(first)[CHANGED] = True
                 yield first

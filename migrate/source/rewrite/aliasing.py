@@ -1,5 +1,8 @@
 """Names for one tensor: views, what a layer changes in place, what is a tensor of its own, and attributes.
 
+What a tensor that is written into is a view of, is found by the calls that made it; that a layer such as
+`nn.ReLU(inplace=True)` writes into its input, by the run. views.py writes the values back.
+
 What a forward keeps as an attribute and goes on with has a name besides: graph mode's gradient ends at the attribute.
 """
 
@@ -37,14 +40,8 @@ SHARING = {
     *("chunk", "split", "narrow", "select", "unbind", "flatten", "unflatten", "swapaxes", "movedim", "float", "type"),
     *("diagonal", "unfold", "view_as", "expand_as", "reshape_as", "type_as", "requires_grad_", "swapdims", "ravel"),
 }
-
-
 IN_ORDER = {"view", "view_as", "squeeze", "unsqueeze", "unflatten"}  # all of the values, in their order
-
-
 TURNING = {"t", "transpose", "swapaxes", "swapdims"}  # what the same call turns back
-
-
 ALWAYS = {  # what surely shares it
     *("chunk", "split", "narrow", "select", "unbind", "expand", "expand_as", "diagonal", "unfold", "permute"),
     *("movedim", "detach", *IN_ORDER, *TURNING),

@@ -1,9 +1,8 @@
 """Assigning a tensor's values; and initial values of parameters, by functions of torch.nn.init, called or passed on,
 and by `weight.data.normal_()`.
 
-Each becomes `tensor.set_data(initializer(Rule(…), tensor.shape, tensor.dtype))`. What a tensor that is written into is
-a view of, is found by the calls that made it; and a layer that writes into its input, `nn.ReLU(inplace=True)`, where
-it did so in the run.
+Each becomes `tensor.set_data(initializer(Rule(…), tensor.shape, tensor.dtype))`. The weight of a Conv1d, which has one
+more axis in MindSpore, is read and written in torch's shape.
 """
 
 from __future__ import annotations

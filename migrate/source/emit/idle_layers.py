@@ -81,7 +81,7 @@ def freeze_idle_layers(program: Program, definitions: Mapping[str, ast.stmt], mo
         if start is None or of is None:
             continue
         read = _Class(program, qualified, definitions)
-        kept = {name for name in map(_attribute, start.body) if name}
+        kept = _always_set(start.body)
         idle: dict[str, dict[str, ast.expr]] = {}  # settings -> the layers that never run under them
         for name, made in read.layers().items():
             if (
@@ -154,6 +154,8 @@ class _Class:
         self.known = of_self and not by_name
         inside = (n for node in self.nodes for n in ast.walk(node))
         self.stores = [n.attr for n in inside if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)]
+        inside = (n for one in self.own.body if getattr(one, "name", "") == "__init__" for n in ast.walk(one))
+        self.begun = [n.attr for n in inside if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)]
         self.uses = [use for method in methods for use in _uses(method)]
 
     def layers(self) -> dict[str, ast.expr]:
@@ -175,8 +177,8 @@ class _Class:
         read = {
             n.attr for settings in uses for test in settings for n in ast.walk(test) if isinstance(n, ast.Attribute)
         }
-        if any(self.stores.count(one) != 1 or one not in kept for one in read):
-            return None
+        if any(self.stores.count(one) != self.begun.count(one) or one not in kept for one in read):
+            return None  # it may change after the constructor
         alone = {ast.unparse(negation(settings[0])) for settings in uses if len(settings) == 1}
         rest = [[one for one in use if len(use) == 1 or ast.unparse(one) not in alone] for use in uses]
         if not all(rest):
@@ -267,6 +269,18 @@ def _attribute(line: ast.stmt) -> str | None:
     targets = line.targets if isinstance(line, ast.Assign) else [line.target] if isinstance(line, ast.AnnAssign) else []
     target = targets[0] if len(targets) == 1 else None
     return target.attr if isinstance(target, ast.Attribute) and _of_self(target) else None
+
+
+def _always_set(lines: Sequence[ast.stmt]) -> set[str]:
+    """The attributes of `self` that statements assign on every way through them."""
+    found: set[str] = set()
+    for line in lines:
+        if (name := _attribute(line)) is not None:
+            found.add(name)
+        elif isinstance(line, ast.If):
+            ways = [side for side in (line.body, line.orelse) if not (side and isinstance(side[-1], ast.Raise))]
+            found |= set.intersection(*map(_always_set, ways)) if ways else set()
+    return found
 
 
 def _is_fresh(node: ast.expr) -> bool:

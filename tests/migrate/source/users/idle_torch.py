@@ -147,3 +147,50 @@ class Inheriting(InheritedBase):
 
 def run_by_the_derived():
     return nn.Sequential(InheritedBase(), Inheriting()), (torch.randn(3, 4),)
+
+
+class Skips(nn.Module):
+    """Whether its side layer runs is set in a branch of its constructor."""
+
+    def __init__(self, inside, outside):
+        super().__init__()
+        self.side = nn.Linear(inside, outside)
+        if inside == outside:
+            self.need_side = False
+        else:
+            self.need_side = True
+        self.main = nn.Linear(inside, outside)
+
+    def forward(self, x):
+        if self.need_side:
+            residual = self.side(x)
+        else:
+            residual = x
+        return self.main(x) + residual
+
+
+class SkipsLater(Skips):
+    """A class whose attribute another method sets, too."""
+
+    def __init__(self, inside, outside):
+        super().__init__(inside, outside)
+        self.over = nn.Linear(outside, outside)
+        if inside == outside:
+            self.need_over = False
+        else:
+            self.need_over = True
+
+    def use(self):
+        self.need_over = True
+
+    def forward(self, x):
+        x = super().forward(x)
+        return self.over(x) if self.need_over else x
+
+
+def skips():
+    return nn.Sequential(Skips(4, 4), nn.Tanh(), Skips(4, 3)), (torch.randn(5, 4),)
+
+
+def skips_later():
+    return SkipsLater(4, 4), (torch.randn(5, 4),)

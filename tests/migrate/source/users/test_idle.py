@@ -55,3 +55,11 @@ def test_what_a_derived_class_runs_trains(users: Users) -> None:
     found.agrees()
     assert found.source.text.count("requires_grad") == 1
     found.holds("for parameter in self.unwanted.get_parameters():")
+
+
+def test_a_setting_of_several_branches_of_a_constructor_is_one(users: Users) -> None:
+    found = users["skips"]
+    found.agrees()
+    found.holds("if not self.need_side:", "for parameter in self.side.get_parameters():")
+    users["skips_later"].agrees()
+    users["skips_later"].lacks("self.over.get_parameters()")

@@ -371,7 +371,7 @@ def layers_made(owner: str, attribute: str, program: Program) -> list[Kind]:
     return list(dict.fromkeys(found))
 
 
-def held_by(cls: str, attribute: str, program: Program) -> list[Kind]:
+def kinds_in_layer(cls: str, attribute: str, program: Program) -> list[Kind]:
     """The kinds of what a torch layer of this class holds: parameters, how it was made, a convolution's sizes for each
     axis, and modules by their names, as in a Sequential of the model; empty for anything else."""
     if attribute in ("weight", "bias", "running_mean", "running_var"):

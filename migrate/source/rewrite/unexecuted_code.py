@@ -449,8 +449,8 @@ class Reader:
                 found.append(OF_TENSORS[node.attr])
             elif of_pair or (isinstance(kind, SequenceKind) and kind.type in TABLES["pairs"] and node.attr in PAIR):
                 found.append(SOME_TENSOR)
-            elif isinstance(kind, ModuleKind) and (held := methods.held_by(kind.cls, node.attr, self.program)):
-                found += held
+            elif isinstance(kind, ModuleKind) and (inside := methods.kinds_in_layer(kind.cls, node.attr, self.program)):
+                found += inside
             elif isinstance(kind, ModuleKind) and kind.cls in self.program.translated:
                 found += self.program.attributes(kind.cls).get(node.attr) or [UNSEEN]
             elif isinstance(kind, CallableKind) and (seen := methods.of_class(kind.name, node.attr, self.program)):

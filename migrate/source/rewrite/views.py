@@ -261,8 +261,8 @@ class _Writer:
         for found in [*changed_in_place(statement)]:
             name, function = found.name.id, ast.unparse(found.call.func)
             if not self._is_seen(found, statement, views, loops):
-                if self.note is not None and (held := self._held(name, statement, loops)):
-                    what = f"{function} changes `{name}` in place, which `{held}` may hold"
+                if self.note is not None and (holder := self._holder(name, statement, loops)):
+                    what = f"{function} changes `{name}` in place, which `{holder}` may hold"
                     self.note(
                         found.call.lineno, f"{what}: in MindSpore it stays as it was there. Leave inplace=True out"
                     )
@@ -279,7 +279,7 @@ class _Writer:
                 self.note(found.call.lineno, f"{what}: in MindSpore it stays as it was. Leave inplace=True out")
         yield statement
 
-    def _held(self, name: str, statement: ast.stmt, loops: Sequence[Loop]) -> str:
+    def _holder(self, name: str, statement: ast.stmt, loops: Sequence[Loop]) -> str:
         """The list, tuple or dictionary that has got a tensor and is read after a statement; empty for none."""
         around = {inner for loop in loops for inner in ast.walk(loop)}
         for one in self.statements:

@@ -586,7 +586,7 @@ def checked():
 
 
 class Fused(nn.Module):
-    """Makes one layer of two that lie in a Sequential under their names, where it is told so."""
+    """Makes one layer of two that lie in a Sequential under their names, where an argument says so."""
 
     def __init__(self, now=False, groups=1):
         super().__init__()

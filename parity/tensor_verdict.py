@@ -10,7 +10,7 @@ nearly exact, the rounding of float32 itself, and what the caller knows of round
 uncertain: from 1 for large tensors to 1 + SHORT for the smallest, whose noise is known less well. Of one element or two
 all runs may be exact by luck, which BY_LUCK makes up for. Of what an optimizer made of a real step's gradients the few
 elements that are farthest off do not count, on either side. What is zero in exact arithmetic, and so nothing but
-rounding, is allowed CANCELLED times as much.
+rounding, is allowed CANCELLED times as much, and what an optimizer keeps of its square the square of that.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Unjudged(str, Enum):
     KINKS = "kinks"  # each of two sides of one framework chose for itself where rounding decides
     DRAWS = "draws"  # random numbers that could not be fixed
     STORAGE = "storage"  # float32 cannot hold so small a change of so large a weight
-    ZERO_GRADIENT = "zero gradient"  # in exact arithmetic the gradient is zero: the update is rounding alone
+    ZERO_GRADIENT = "zero gradient"  # in exact arithmetic the gradient, or a part of it, is zero: its update is rounding
     FEW_VALUES = "few values"  # too few drawn values to tell one distribution from another
     NOT_ALONE = "not alone"  # torch itself cannot run the module by itself
     BUILT_OTHERWISE = "built otherwise"  # modules that are divided differently, in a net that agrees end to end

@@ -64,7 +64,7 @@ class Unjudged(str, Enum):
     KINKS = "kinks"  # each of two sides of one framework chose for itself where rounding decides
     DRAWS = "draws"  # random numbers that could not be fixed
     STORAGE = "storage"  # float32 cannot hold so small a change of so large a weight
-    ZERO_GRADIENT = "zero gradient"  # in exact arithmetic the gradient, or a part of it, is zero: its update is rounding
+    ZERO_GRADIENT = "zero gradient"  # the gradient, or a part of it, is zero in exact arithmetic: rounding alone
     FEW_VALUES = "few values"  # too few drawn values to tell one distribution from another
     NOT_ALONE = "not alone"  # torch itself cannot run the module by itself
     BUILT_OTHERWISE = "built otherwise"  # modules that are divided differently, in a net that agrees end to end

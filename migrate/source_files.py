@@ -102,7 +102,7 @@ class SourceFiles:
     def notes(self, file: str, line: int) -> list[Note]:
         """The comments that belong to the statement that begins at a line of a file, without those for tools."""
         if file not in self._notes:
-            self._notes[file] = placed_notes(ast.parse(content := Path(file).read_bytes()), content)
+            self._notes[file] = placed_notes(Path(file).read_bytes())
         return self._notes[file].get(line, [])
 
     def notes_of(self, file: str, node: ast.stmt) -> list[Note]:

@@ -8,6 +8,7 @@ import re
 import symtable
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache, lru_cache
 from pathlib import Path
 
 from ...library_names import IMPORTED, INSTALLED, NOT_CONVERTED
@@ -120,8 +121,7 @@ class InlinedDefinitions:
         while called in self.taken or called in self.names.values():
             called = f"tensor_{called}"
         self.names[module, name] = called
-        text = _file(module).read_text(encoding="utf-8")
-        tree = ast.parse(text)
+        text, tree = _source(module)
         defined = {key: node for node in tree.body for key in defines(node)}
         beside = [one for one in tree.body if isinstance(one, ast.ImportFrom) and one.level]
         others = {alias.name: f"{module.rpartition('.')[0]}.{one.module}" for one in beside for alias in one.names}
@@ -159,9 +159,16 @@ def _file(module: str) -> Path:
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
+@cache
+def _source(module: str) -> tuple[str, ast.Module]:
+    """The text and the tree of a module of msmigrate's; nothing changes them."""
+    text = _file(module).read_text(encoding="utf-8")
+    return text, ast.parse(text)
+
+
 def _home(module: str, name: str) -> str:
     """The module that defines a name, which `module` may only import, as msmigrate.nn imports SELU."""
-    for node in ast.parse(_file(module).read_text(encoding="utf-8")).body:
+    for node in _source(module)[1].body:
         if isinstance(node, ast.ImportFrom) and node.level and name in (alias.name for alias in node.names):
             package = module if _file(module).name == "__init__.py" else module.rpartition(".")[0]
             return f"{package}.{node.module}"
@@ -207,6 +214,7 @@ def said_at_top(files: Program, root: str) -> str:
     return "".join(f"\n\n{text}" for text in texts)
 
 
+@lru_cache(maxsize=100)
 def _top(content: bytes, *, docstring: bool) -> list[str]:
     """The comments above a file's first statement, without those that stand right above a class or function, and the
     file's docstring as comments."""

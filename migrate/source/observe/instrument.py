@@ -17,6 +17,7 @@ import re
 import tokenize
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import lru_cache
 from inspect import cleandoc
 from itertools import pairwise
 from types import CodeType, FunctionType
@@ -152,12 +153,13 @@ def first_line(node: ast.FunctionDef) -> int:
     return node.decorator_list[0].lineno if node.decorator_list else node.lineno
 
 
-def definition(tree: ast.AST, name: str, line: int) -> ast.FunctionDef | None:
+def definition(tree: ast.Module, name: str, line: int) -> ast.FunctionDef | None:
     """The definition in a file's tree of the function that begins at a line; None for lambdas and classes."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == name and first_line(node) == line:
-            return node
-    return None
+    known: dict[tuple[str, int], ast.FunctionDef] | None = vars(tree).get("definitions")
+    if known is None:
+        nodes = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+        known = vars(tree)["definitions"] = {(node.name, first_line(node)): node for node in reversed(nodes)}
+    return known.get((name, line))
 
 
 def qualified(tree: ast.AST, node: ast.FunctionDef) -> str:
@@ -271,14 +273,15 @@ def comments_of(content: bytes) -> Iterator[tuple[int, int, str, bool]]:
                 yield (*token.start, f"#{said}", token.line.lstrip().startswith("#"))
 
 
-def placed_notes(tree: ast.Module, content: bytes) -> dict[int, list[Note]]:
+@lru_cache(maxsize=100)
+def placed_notes(content: bytes) -> dict[int, list[Note]]:
     """The comments of a file, by the line of the statement that each belongs to.
 
     One at the end of a block belongs to the last statement there, one behind `else:` to the first below. Those of an
     `elif` or a docstring belong to the next statement. Of several on a statement's lines, each is above it. A string
     between a file's classes and functions is a comment, too.
     """
-    lines = enumerate(content.splitlines(), 1)
+    tree, lines = ast.parse(content), enumerate(content.splitlines(), 1)
     parts = {number: len(begin[1]) for number, line in lines if (begin := PART.match(line))}
     order = [*_statements(tree)]
     documented = (node for node in ast.walk(tree) if isinstance(node, (ast.ClassDef, ast.FunctionDef)))

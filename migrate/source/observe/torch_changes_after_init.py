@@ -13,6 +13,7 @@ import re
 import types
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -101,6 +102,16 @@ class _Comparison:
         self.module, self.fresh, self.outside = module, fresh or module, outside
         self.anew = fresh is not None  # otherwise only what is noted of the attributes is compared
 
+    @cached_property
+    def source(self) -> str:
+        """The text of the user's classes in the model."""
+        classes = {base for part in self.module.modules() for base in type(part).__mro__ if not is_torch(base)}
+        found = []
+        for cls in classes - {object}:
+            with suppress(OSError, TypeError):  # a class of no file
+                found.append(inspect.getsource(cls))
+        return "\n".join(found)
+
     def inside(self, path: str) -> bool:
         """Whether the part at a path was made by the call itself."""
         return not any(path == one or path.startswith(f"{one}.") or not one for one in self.outside)
@@ -150,7 +161,7 @@ class _Comparison:
     def numbers(self, log: ConstructionLog, made: MakingCall) -> Iterator[tuple[str, str, Any, Any, bool]]:
         """What was set: path, attribute, its value, the call's value, whether it is a class of torch."""
         modules = dict(self.module.named_modules(remove_duplicate=False))
-        read, then = _source(self.module), log.then.get((id(self.module), made.ended), {})
+        then = log.then.get((id(self.module), made.ended), {})
         for path, part in self.fresh.named_modules(remove_duplicate=False):
             other = modules.get(path)
             if other is None or not _of_one_class(other, part) or not self.inside(path):
@@ -164,7 +175,7 @@ class _Comparison:
             for key in values if not of_torch else ():
                 # an attribute that the class does not set; others' notes on a model are no part of it
                 added = key not in first and not callable(getattr(type(part), key, None))
-                if added and (is_number(values[key]) or re.search(rf"\b{key}\b", read)):
+                if added and (is_number(values[key]) or re.search(rf"\b{key}\b", self.source)):
                     yield path, key, values[key], None, False
 
 
@@ -190,16 +201,6 @@ def _is_other(log: ConstructionLog, now: Any, before: Any, *, numbers: bool) -> 
         both = callable(now) and callable(before)
         return not numbers and (before is None or (both and log.names.name(now) != log.names.name(before)))
     return bool(now != before) and not all(isinstance(one, float) and math.isnan(one) for one in (now, before))
-
-
-def _source(module: nn.Module) -> str:
-    """The text of the user's classes in a model."""
-    classes = {base for part in module.modules() for base in type(part).__mro__ if not is_torch(base)}
-    found = []
-    for cls in classes - {object}:
-        with suppress(OSError, TypeError):  # a class of no file
-            found.append(inspect.getsource(cls))
-    return "\n".join(found)
 
 
 def _anew(made: MakingCall) -> nn.Module | None:

@@ -262,7 +262,8 @@ def _first(
                 first_error = _why(error)
         else:
             return way, codes
-        gc.collect()
+        if way.running != "meta":  # what has no values takes no memory
+            gc.collect()
     raise BadInput(first_error)
 
 
@@ -321,11 +322,12 @@ def _why(error: Exception) -> str:
 def _files(modules: Iterable[str]) -> dict[str, str]:
     """The files of modules that are neither Python's, torch's nor msmigrate's own, by module."""
     found: dict[str, str] = {}
+    others = _not_of_models()
     for module in modules:
         file = getattr(sys.modules.get(module), "__file__", None)
         if not isinstance(file, str) or module_name(module) != module:
             continue
-        if file.endswith(".py") and _of_models(file) and Path(file).is_file():
+        if file.endswith(".py") and _of_models(file, others) and Path(file).is_file():
             found[module] = file  # torch.ops names a file that does not exist
     return found
 
@@ -347,12 +349,16 @@ def _same_packages(modules: set[str]) -> dict[str, str]:
     return _files(name for name in list(sys.modules) if name.partition(".")[0] in packages or name in own)
 
 
-def _of_models(file: str) -> bool:
-    """Whether a file may hold parts of a model: not Python's, torch's or msmigrate's, except SIMPLIFIED; nor those of
-    libraries that the new file imports, nor einops', whose patterns are written out (rewrite/einops_patterns.py)."""
+def _not_of_models() -> tuple[str, ...]:
+    """Where files are that hold no parts of models: Python's, torch's and msmigrate's, those of libraries that the new
+    file imports, and einops', whose patterns are written out (rewrite/einops_patterns.py)."""
     others = (folder for name in ("einops", *IMPORTED) for folder in getattr(sys.modules.get(name), "__path__", ()))
-    excluded = (*NOT_OF_MODELS, *(f"{folder}{os.sep}" for folder in others))
-    return file.startswith(SIMPLIFIED) or not file.startswith(excluded)
+    return (*NOT_OF_MODELS, *(f"{folder}{os.sep}" for folder in others))
+
+
+def _of_models(file: str, others: tuple[str, ...]) -> bool:
+    """Whether a file may hold parts of a model; others: see _not_of_models."""
+    return file.startswith(SIMPLIFIED) or not file.startswith(others)
 
 
 def _is_users(file: Any) -> bool:
@@ -373,7 +379,8 @@ def _noticing() -> Iterator[list[CodeType]]:
         ran = [entry.code for entry in profiler.getstats() if isinstance(entry.code, CodeType)]
         codes = {(code.co_filename, code): code for code in ran}  # code objects of different files may be equal
         from_torch = {attrgetter(name.removeprefix("torch."))(torch).__code__ for name in WRITTEN_FROM_SOURCE}
-        of_models = (code for code in codes.values() if code in from_torch or _of_models(code.co_filename))
+        others = _not_of_models()
+        of_models = (code for code in codes.values() if code in from_torch or _of_models(code.co_filename, others))
         found += sorted(of_models, key=lambda code: (code.co_filename, code.co_firstlineno, code.co_name))
 
 
@@ -399,10 +406,10 @@ def _named(function: FunctionType, code: CodeType, tree: ast.Module) -> dict[str
 def _functions(files: Container[str]) -> dict[tuple[str, CodeType], list[FunctionType]]:
     """Every existing function of these files, by its file and its code."""
     found: dict[tuple[str, CodeType], list[FunctionType]] = {}
-    for thing in gc.get_objects():
-        # not isinstance, which fails on a dead weak proxy, and a library may leave some
-        if type(thing) is FunctionType and thing.__code__.co_filename in files:
-            found.setdefault((thing.__code__.co_filename, thing.__code__), []).append(thing)
+    # not isinstance, which fails on a dead weak proxy, and a library may leave some
+    for function in [thing for thing in gc.get_objects() if type(thing) is FunctionType]:
+        if function.__code__.co_filename in files:
+            found.setdefault((function.__code__.co_filename, function.__code__), []).append(function)
     return found
 
 

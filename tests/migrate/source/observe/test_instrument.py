@@ -172,7 +172,7 @@ except E:  # of the handler
 
 def test_the_statement_of_each_comment() -> None:
     lines = COMMENTED.decode().splitlines()
-    notes = placed_notes(ast.parse(COMMENTED), COMMENTED)
+    notes = placed_notes(COMMENTED)
     found = {note.text[2:]: (note.place, lines[at - 1].strip()) for at in notes for note in notes[at]}
     assert [text for text in found if "noqa" in text] == []
     assert {text: at for text, (place, at) in found.items() if place == "behind"} == {

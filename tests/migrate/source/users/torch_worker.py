@@ -9,6 +9,7 @@ sum. A failure is NAME.json's `failed`.
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 import traceback
@@ -20,9 +21,10 @@ import torch
 from flat_values import flat, weights_for
 from msmigrate.errors import MsmigrateError
 from msmigrate.migrate.model_spec import parse
-from msmigrate.migrate.source.observe.torch_observe_worker import report
+from msmigrate.migrate.source.observe import torch_observe_worker
 from msmigrate.migrate.source.observe.torch_simplified_transformers import tie_weights
 from msmigrate.migrate.torch_models import builder
+from msmigrate.workers.worker import defer_compiler
 
 
 def ran(spec: str, folder: Path, name: str) -> None:
@@ -54,10 +56,12 @@ def ran(spec: str, folder: Path, name: str) -> None:
 
 def main(folder: Path, specs: list[str]) -> None:
     """Every model, one after the other."""
+    defer_compiler()  # as in the product's workers
+    torch_observe_worker.parsed = functools.cache(torch_observe_worker.parsed)  # a file has many models
     for spec in specs:
         name = spec.rpartition(":")[2]
         try:
-            told = report(spec)
+            told = torch_observe_worker.report(spec)
             ran(spec, folder, name)
         except MsmigrateError as error:
             told = {"failed": str(error)}

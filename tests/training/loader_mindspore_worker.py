@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from loader_cases import BROKEN, COUNT, EPOCH, FIXED, MIXUP, RANDOM, SEED, SHARDS, damage, make_tree, recipe
+from loader_cases import BROKEN, EPOCH, FIXED, MIXUP, RANDOM, SEED, SHARDS, damage, make_tree, recipe
 from msmigrate.workers.worker import leave, prepare_mindspore
 
 prepare_mindspore()
@@ -17,7 +17,7 @@ prepare_mindspore()
 from mindspore import dataset  # noqa: E402
 from msmigrate.errors import MsmigrateError  # noqa: E402
 from msmigrate.training.data import mindspore_pipeline  # noqa: E402
-from msmigrate.training.data.mindspore_dataloader import Batch, Loader, epoch_order  # noqa: E402
+from msmigrate.training.data.mindspore_dataloader import Batch, Loader  # noqa: E402
 from msmigrate.training.data.mindspore_pipeline import grey_level  # noqa: E402
 from msmigrate.training.data.sources import open_source  # noqa: E402
 from worker import dump  # noqa: E402
@@ -124,7 +124,6 @@ refused("rest", lambda: Loader(source, recipe(batch=6, accumulate=3, drop_last=F
 
 make_tree(FOLDER / "damaged")
 broken = open_source(f"folder:{FOLDER / 'damaged'}", 3, training=True)
-facts["order"] = epoch_order(COUNT, seed=SEED, epoch=EPOCH, shuffle=True, drop_last=True).tolist()
 facts["damaged"] = damage(broken.files)
 told: dict[str, list[str]] = {"training": [], "evaluation": []}
 refused("damaged", lambda: Loader(broken, recipe(), training=True))

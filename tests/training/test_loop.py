@@ -13,7 +13,7 @@ import pytest
 from loop_cases import ALONE, CASES, MOST_SKIPPED, POISONED, ROW
 from loop_runs import events, final, finish, make_job, start
 from msmigrate.training import checkpoints
-from msmigrate.training.data.mindspore_dataloader import epoch_order
+from msmigrate.training.data.random_draws import epoch_order
 from msmigrate.training.run.run_log import Follower
 from msmigrate.training.run.train_job import Job
 

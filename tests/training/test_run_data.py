@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msmigrate.errors import BadInput, MsmigrateError
 from msmigrate.training.data import sources
-from msmigrate.training.data.mindspore_dataloader import epoch_order
+from msmigrate.training.data.random_draws import epoch_order
 from msmigrate.training.recipe.schema import Recipe
 from msmigrate.training.run.plan import look, shard_size
 from PIL import Image

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msmigrate.errors import BadInput, Unsupported
-from msmigrate.training.data.mindspore_dataloader import epoch_order
-from msmigrate.training.data.random_draws import MOST_SHUFFLED, randperm
+from msmigrate.training.data.random_draws import MOST_SHUFFLED, epoch_order, randperm
 
 WORKER = Path(__file__).with_name("sources_torch_worker.py")
 

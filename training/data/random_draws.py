@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from ...errors import BadRecipe, Unsupported
+from ...errors import BadInput, BadRecipe, Unsupported
 from ..recipe.part_arguments import (
     AFTER_TO_TENSOR,
     DRAWABLE,
@@ -357,3 +357,27 @@ def randperm(count: int, seed: int) -> np.ndarray:
     for place, other in enumerate(others):  # element by element, a plain list is twenty times as fast as an array
         order[place], order[other] = order[other], order[place]
     return np.array(order, dtype=np.int64)
+
+
+def epoch_order(
+    count: int, *, seed: int, epoch: int, shuffle: bool, drop_last: bool, rank: int = 0, world: int = 1
+) -> np.ndarray:
+    """The indices, int64, that process `rank` of `world` takes from `count` images in an epoch.
+
+    Exactly those of torch.utils.data.DistributedSampler after set_epoch(epoch): every world-th index of the permutation
+    of (seed + epoch). All processes get the same number. Where `count` does not divide, drop_last leaves the remainder
+    out; otherwise indices from the start are repeated, several times if there are fewer images than processes.
+
+    Raises BadInput for a count below 1 or a rank outside the world, and where drop_last leaves nothing.
+    """
+    if count < 1:
+        raise BadInput("there are no images to put in order")
+    if not 0 <= rank < world:
+        raise BadInput(f"there is no process {rank} among {world}: ranks go from 0 to {world - 1}")
+    if drop_last and count < world:
+        raise BadInput(
+            f"{count} images are too few for {world} processes with drop_last: use fewer, or drop_last: false"
+        )
+    order = randperm(count, seed + epoch) if shuffle else np.arange(count, dtype=np.int64)
+    each = count // world if drop_last else -(-count // world)
+    return np.resize(order, each * world)[rank::world]  # np.resize cuts off, or repeats from the start

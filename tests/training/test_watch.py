@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 from pathlib import Path
@@ -14,12 +15,26 @@ from msmigrate.migrate.checkpoint.stored_source import DIGEST
 from msmigrate.training.checkpoints import Facts, Progress, check_resumable
 from msmigrate.training.metrics import Tally
 from msmigrate.training.recipe.schema import Recipe, Watch
-from msmigrate.training.run import mindspore_watchpoints, mindspore_worker
-from msmigrate.training.run.mindspore_training_loop import Pace
-from msmigrate.training.run.mindspore_watchpoints import REMEDIES, Search, look
+from msmigrate.training.run import mindspore_worker
 from msmigrate.training.run.run_log import RunLog
 from msmigrate.training.run.train_job import Job
 
+KINDS = ["images", "labels", "weight", "output", "loss", "gradient"]
+
+
+class Later:
+    """A module that imports MindSpore, imported when something of it is used, and not when tests are collected."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith(("_", "pytest")):  # which pytest asks of every object
+            raise AttributeError(name)
+        return getattr(importlib.import_module(self.name), name)
+
+
+watchpoints = Later("msmigrate.training.run.mindspore_watchpoints")
 HEALTHY = {"a.weight": np.array([0.1, -0.2], np.float32), "a.bias": np.array([0.05], np.float32)}
 
 
@@ -32,24 +47,24 @@ def array(*values: float) -> np.ndarray:
 
 def test_gradients_that_are_not_finite_are_always_said() -> None:
     grads = {**HEALTHY, "b.weight": array(math.nan, 1, math.inf)}
-    assert mindspore_watchpoints.gradients(Watch(), grads) == ["not finite: gradient of b.weight (2 of 3 values)"]
-    assert mindspore_watchpoints.gradients(Watch(), HEALTHY) == []
+    assert watchpoints.gradients(Watch(), grads) == ["not finite: gradient of b.weight (2 of 3 values)"]
+    assert watchpoints.gradients(Watch(), HEALTHY) == []
 
 
 def test_vanishing_and_exploding_gradients() -> None:
     grads = {**HEALTHY, "b": array(1e-12, -1e-13), "c": array(0, 0), "d": array(1, -500)}
     watched = Watch(vanishing=1e-10, exploding=100.0)
-    assert mindspore_watchpoints.gradients(watched, grads) == [
+    assert watchpoints.gradients(watched, grads) == [
         "vanishing (below 1e-10): gradient of c (at most 0), b (at most 1e-12)",
         "exploding (above 100): gradient of d (up to 500)",
     ]
-    assert mindspore_watchpoints.gradients(watched, HEALTHY) == []
-    assert mindspore_watchpoints.gradients(Watch(), grads) == []
+    assert watchpoints.gradients(watched, HEALTHY) == []
+    assert watchpoints.gradients(Watch(), grads) == []
 
 
 def test_the_worst_are_named_and_the_others_counted() -> None:
     grads = {f"layer{i}": array(float(i)) for i in range(1, 8)}
-    (said,) = mindspore_watchpoints.gradients(Watch(exploding=1.5), grads)
+    (said,) = watchpoints.gradients(Watch(exploding=1.5), grads)
     assert said == "exploding (above 1.5): gradient of layer7 (up to 7), layer6 (up to 6), layer5 (up to 5) and 3 more"
 
 
@@ -59,27 +74,27 @@ def test_unchanged_weights_and_large_changes() -> None:
     before, after = ({name: held[None] for name, held in one.items()} for one in (before, after))
     before["bias"], after["bias"] = array(1e-9), array(1)
     watched = Watch(unchanged=True, large_change=0.5)
-    assert mindspore_watchpoints.weights(watched, before, after, 0.1) == [
+    assert watchpoints.weights(watched, before, after, 0.1) == [
         "unchanged by an update at learning rate 0.1: same",
         "large change (more than 0.5 of its norm): fast (1)",
     ]
-    assert mindspore_watchpoints.weights(Watch(), before, after, 0.1) == []
+    assert watchpoints.weights(Watch(), before, after, 0.1) == []
     gone = {**after, "slow": array(math.nan, 1)[None]}
-    assert "slow (nan)" in mindspore_watchpoints.weights(watched, before, gone, 0.1)[1]
+    assert "slow (nan)" in watchpoints.weights(watched, before, gone, 0.1)[1]
 
 
 def test_dead_relus() -> None:
     zeros = {"relu": 0.5, "layer1.relu": 0.995, "layer2.relu": 1.0}
-    (said,) = mindspore_watchpoints.relus(Watch(dead_relu=0.99), zeros)
+    (said,) = watchpoints.relus(Watch(dead_relu=0.99), zeros)
     assert said == "dead ReLU (zero for at least 0.99): layer2.relu (1), layer1.relu (0.995)"
-    assert mindspore_watchpoints.relus(Watch(dead_relu=0.999), {"relu": 0.5}) == []
+    assert watchpoints.relus(Watch(dead_relu=0.999), {"relu": 0.5}) == []
 
 
 # the first bad tensor
 
 
 def test_the_first_bad_tensor_is_named_with_what_came_before() -> None:
-    search = Search()
+    search = watchpoints.Search()
     search.see("images", "images", array(0, 1))
     search.see("conv.weight", "weight", array(-3, 2))
     search.see("fc.weight", "weight", array(1, 1))
@@ -91,14 +106,14 @@ def test_the_first_bad_tensor_is_named_with_what_came_before() -> None:
     text = search.found.text()
     assert text == (
         "the output of relu holds 2 of 3 values that are not finite, the others 4 to 4; before it, the output of conv "
-        "was finite, -7 to 9; the largest weight is conv.weight, -3 to 2; " + REMEDIES["output"]
+        "was finite, -7 to 9; the largest weight is conv.weight, -3 to 2; " + watchpoints.REMEDIES["output"]
     )
 
 
 def test_bad_images_are_numbered_as_in_their_source() -> None:
     images = np.zeros((4, 1, 2, 2), np.float32)
     images[1, 0, 0, 0] = images[3, 0, 1, 1] = math.nan
-    search = Search()
+    search = watchpoints.Search()
     search.see("images", "images", images)
     assert search.found is not None
     assert search.found.bad.rows == (1, 3)
@@ -107,20 +122,24 @@ def test_bad_images_are_numbered_as_in_their_source() -> None:
 
 
 def test_nothing_bad_is_nothing_found() -> None:
-    search = Search()
+    search = watchpoints.Search()
     search.see("images", "images", array(0, 1))
     search.see("labels", "labels", np.array([3, 4], np.int32))
     search.see("none", "output", np.zeros((0, 3), np.float32))
     assert search.found is None
 
 
-@pytest.mark.parametrize("kind", list(REMEDIES))
+def test_every_kind_has_a_remedy() -> None:
+    assert list(watchpoints.REMEDIES) == KINDS
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_has_words(kind: str) -> None:
-    search = Search()
+    search = watchpoints.Search()
     search.see("x", kind, np.array(math.nan, np.float32))
     assert search.found is not None
-    assert search.found.text().endswith(REMEDIES[kind])
-    assert look("x", kind, array(math.nan, math.nan)).bad == 2
+    assert search.found.text().endswith(watchpoints.REMEDIES[kind])
+    assert watchpoints.look("x", kind, array(math.nan, math.nan)).bad == 2
 
 
 # metrics
@@ -159,7 +178,7 @@ def test_few_classes_ties_and_nan() -> None:
 
 def test_pace_leaves_out_what_is_no_training() -> None:
     now = [0.0]
-    pace = Pace(world=2, clock=lambda: now[0])
+    pace = Later("msmigrate.training.run.mindspore_training_loop").Pace(world=2, clock=lambda: now[0])
     now[0] = 10.0
     pace.step(32, waited=0.5, compiled=True)
     assert pace.overall.images_per_second is None

@@ -386,6 +386,13 @@ _BUILT_IN: dict[str, Verb] = {
     "pool2d_sides": pool_sides(2),
     "pool3d_sides": pool_sides(3),
     "stride_or_kernel": Verb("None becomes the kernel size", _kernel_if_none, _same, _window_expression, True),
+    "single_or_kernel": Verb(
+        "None becomes the kernel size; one number, not a tuple of one",
+        lambda value, args: _single(_kernel_if_none(value, args), args),
+        lambda value: (value,),
+        _single_expression,
+        True,
+    ),
     "twice": Verb("for both", lambda value, args: (value, value), lambda values: values[0], _twice_expression),
     "decimal": Verb("as a float", lambda value, args: float(value), _same, _float_expression),
     "single": Verb("one number, not a tuple of one", _single, lambda value: (value,), _single_expression),

@@ -18,6 +18,7 @@ from .indexing import (
     getitem,
     index_add,
     index_copy,
+    index_fill,
     index_put,
     masked_scatter,
     nonzero,
@@ -30,6 +31,7 @@ from .indexing import (
 from .linalg import cdist, dot, einsum, linalg_norm, logdet, matrix_power, multi_dot, norm, solve, svdvals, vector_norm
 from .losses import (
     binary_cross_entropy,
+    class_labels,
     ctc_loss,
     gaussian_nll_loss,
     kl_div,

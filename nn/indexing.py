@@ -103,6 +103,11 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     return ops.tensor_scatter_elements(input, _places(index, dim, source), source, dim, "none")
 
 
+def index_fill(input: Tensor, dim: int, index: Tensor, value: float | Tensor) -> Tensor:
+    """`input` with one value at the places that `index` names along `dim`; MindSpore's own takes none of int64."""
+    return ops.index_fill(input, dim, index.astype(mstype.int32), value)
+
+
 def _places(index: Tensor, dim: int, source: Tensor) -> Tensor:
     """A vector of places along `dim` in the shape of `source`."""
     axis = dim % source.ndim

@@ -13,9 +13,12 @@ class CrossEntropyLossOfInt64(nn.CrossEntropyLoss):
 
     def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
         """logits: (batch, classes, …); labels: a class for each, or shares of classes."""
-        if labels.dtype == mstype.int64:  # MindSpore's own refuses these
-            labels = labels.astype(mstype.int32)
-        return super().construct(logits, labels)
+        return super().construct(logits, class_labels(labels))
+
+
+def class_labels(target: Tensor) -> Tensor:
+    """Classes of int64 as int32, for MindSpore's cross-entropy takes no others; shares of classes as they are."""
+    return target.astype(mstype.int32) if target.dtype == mstype.int64 else target
 
 
 class KLDivLoss(nn.Cell):

@@ -129,6 +129,15 @@ def test_stride_or_kernel(kernel_size: object, stride: object) -> None:
     there_and_back("stride_or_kernel", stride, {"kernel_size": kernel_size})
 
 
+@given(kernel_size=st.integers(1, 3), stride=st.none() | st.integers(1, 3), wrapped=st.booleans())
+def test_single_or_kernel(kernel_size: int, stride: int | None, wrapped: bool) -> None:
+    """One number, also of a tuple of one, and the kernel's where there is none."""
+    kernel, given_stride = ((kernel_size,), stride and (stride,)) if wrapped else (kernel_size, stride)
+    verb = VERBS["single_or_kernel"]
+    assert verb.forward(given_stride, {"kernel_size": kernel}) == (stride or kernel_size)
+    assert verb.forward(verb.inverse(kernel_size), {"kernel_size": kernel}) == kernel_size
+
+
 @given(value=st.none() | st.lists(st.floats(0, 9), min_size=1))
 def test_tensor(value: object) -> None:
     there_and_back("tensor", value, {})

@@ -13,14 +13,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, get_args
 
 PROOF_FILES = ("weights.pth", "batch.npz")  # what torch_proof_worker.py leaves in its folder
+UNKNOWN_RANK = 99  # of a tensor in code that did not run, so that no rewrite for few dimensions is chosen
 _Node = TypeVar("_Node", bound=ast.AST)
 
 
-# What an expression of a model was, as far as a translation depends on it; `str` says it in words for messages
-
-
 class _Kind:
-    """A kind whose text is a word of its own and its fields."""
+    """What an expression of a model was, as far as a translation depends on it; its text is a word and its fields."""
 
     word: ClassVar[str] = ""
 

@@ -10,6 +10,7 @@ from ....mappings.rows import Row
 from ...library_names import TABLES
 from ...source_files import literal
 from ..observe.observations import (
+    UNKNOWN_RANK,
     Kind,
     PlainKind,
     SequenceKind,
@@ -123,7 +124,7 @@ def part(node: ast.Attribute, context: Context) -> ast.expr | None:
 @handles("module torch.nn.CrossEntropyLoss")
 def cross_entropy(call: ast.Call, context: Context) -> ast.expr | None:
     """`self.ce(logits, target.astype(mindspore.int32))`: MindSpore's class takes no classes of int64, as torch's are,
-    and has other names for both."""
+    and has other names for both. Of labels in code that did not run it is not known whether they are classes."""
     words = {word.arg: word.value for word in call.keywords}
     given = [*call.args, *(words[name] for name in ("input", "target")[len(call.args) :] if name in words)]
     if len(given) != 2 or len(given) != len(call.args) + len(words):
@@ -131,6 +132,8 @@ def cross_entropy(call: ast.Call, context: Context) -> ast.expr | None:
     logits, labels = map(context.visit, given)
     if are_tensors(kinds_of(given[1]), "int64"):
         labels = ast.Call(ast.Attribute(labels, "astype", ast.Load()), [context.name("mindspore.int32")], [])
+    elif not all(isinstance(kind, TensorKind) and kind.rank < UNKNOWN_RANK for kind in kinds_of(given[1]) or [None]):
+        labels = ast.Call(context.name(f"{F}class_labels"), [labels], [])
     return ast.Call(context.visit(call.func), [logits, labels], [])
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..observe.observations import (
+    UNKNOWN_RANK,
     PythonModule,
     SequenceKind,
     TensorKind,
@@ -28,7 +29,6 @@ from ..observe.observations import (
 )
 from .context import Context, Unwritable, fill_template, handles
 from .row_calls import argument_of
-from .unexecuted_code import MOST
 
 NAMES = {f"einops.einops.{word}": word for word in ("rearrange", "repeat", "reduce")}
 LAYERS = {"einops.layers.torch.Rearrange": "rearrange", "einops.layers.torch.Reduce": "reduce"}
@@ -77,7 +77,7 @@ class Pattern(NamedTuple):
 def of_tensor(node: ast.Call, context: Context) -> ast.expr:
     """`rearrange(x, "b n (h d) -> b h n d", h=8)` as a call of that pattern's function."""
     kinds = kinds_of(node.args[0]) if node.args else []
-    dimensions = {kind.rank if isinstance(kind, TensorKind) and kind.rank < MOST else None for kind in kinds}
+    dimensions = {kind.rank if isinstance(kind, TensorKind) and kind.rank < UNKNOWN_RANK else None for kind in kinds}
     pattern, tensor, sizes = _pattern(node, context, NAMES, dimensions.pop() if len(dimensions) == 1 else None)
     if any(isinstance(kind, SequenceKind) for kind in kinds):
         if not always_sequences(kinds, "list", "tuple"):

@@ -411,10 +411,10 @@ def made_by(cls: str) -> Kind:
 
 
 def of_modules(cls: str, program: Program) -> bool:
-    """Whether it is a class of modules, torch's or of the program, or of torch's parameters."""
+    """Whether it is a class of modules, a library's or of the program, or of torch's parameters."""
     if cls in COUNTERPARTS or any(cls in order for order in program.facts.orders):
         return True
-    return cls.startswith("torch.nn.") and (row := row_of(cls)) is not None and row.is_module
+    return (row := row_of(cls)) is not None and row.is_module
 
 
 def modules_asked_for(test: ast.expr, resolve: Callable[[ast.expr], str], program: Program) -> dict[str, list[Kind]]:

@@ -182,14 +182,14 @@ def call_through_variable(row: Row, given: Mapping[str, ObservedArgument], name:
 def _placed(row: Row, given: Mapping[str, ObservedArgument], keywords: dict[str, ast.expr]) -> Any:
     """The leading required arguments by position, as is usual; the others by name."""
     first: list[ast.expr] = []
+    starred = [keywords.pop(key) for key in list(keywords) if key[:1] == "*" != key[1:2]]
     for argument in row.arguments if row.in_order else ():
         plain = argument.required and argument.torch in given and len(argument.to) == 1 and argument.to[0] in keywords
         if not plain or argument.to[0] in row.defaults:
             break
         first.append(keywords.pop(argument.to[0]))
-    starred = keywords.pop("*args", None)
-    if starred is not None:
-        first.append(ast.Starred(starred, ast.Load()))
+    for each in starred:
+        first += each.elts if isinstance(each, ast.Tuple) else [ast.Starred(each, ast.Load())]
     return first, [ast.keyword(key, value) for key, value in keywords.items()]
 
 
@@ -316,13 +316,14 @@ def _defaults(row: Row, argument: Argument, given: Mapping[str, ObservedArgument
         return {key: expression(value, name) for key in argument.to if not _is_default(row, key, value)}
     if _as_window(argument):
         # for a class that is passed on, the call with the window adds this too: see call_through_variable
-        return dict.fromkeys(argument.to, given["kernel_size"].node) if "kernel_size" in given else {}
+        window = given.get("kernel_size")
+        return {} if window is None else _crossed(row, argument, {**given, argument.torch: window}, name, False)
     return _constant(row, argument, argument.default, given, name)
 
 
 def _as_window(argument: Argument) -> bool:
     """Whether it is a pool's stride, whose default is the window."""
-    return argument.verb == "stride_or_kernel" and argument.default is None
+    return argument.verb in ("stride_or_kernel", "single_or_kernel") and argument.default is None
 
 
 def _is_default(row: Row, argument: str, value: Any) -> bool:

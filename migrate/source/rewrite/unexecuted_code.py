@@ -31,6 +31,7 @@ from ...source_files import all_of, asks_class, literal
 from ..observe.instrument import EXPRESSIONS
 from ..observe.observations import (
     NONE,
+    UNKNOWN_RANK,
     CallableKind,
     DictKind,
     DtypeKind,
@@ -58,15 +59,14 @@ from .modules import NORMS
 from .row_calls import is_super
 from .tensors import PAIR
 
-MOST = 99  # dimensions of an unknown tensor, so that no rewrite for few dimensions is chosen
-SOME_TENSOR = TensorKind("float32", MOST)
+SOME_TENSOR = TensorKind("float32", UNKNOWN_RANK)
 SAFE = {*dir(builtins)} - {"eval", "exec", "super", "locals", "globals", "vars", "dir", "open", "input", "setattr"}
 OF_BUILTINS = {"int": "int", "len": "int", "round": "int", "float": "float", "str": "str"}
 OF_BUILTINS |= dict.fromkeys(("bool", "isinstance", "hasattr", "callable"), "bool")
 OF_TENSORS: dict[str, Kind] = {
     **{name: PlainKind("int") for name in ("dim", "ndimension", "numel", "nelement", "ndim")},
     **dict.fromkeys(("T", "mT", "H", "data", "grad"), SOME_TENSOR),
-    "shape": SizeKind(MOST),
+    "shape": SizeKind(UNKNOWN_RANK),
     "dtype": DtypeKind(),
     "item": PlainKind("float"),
     "tolist": SequenceKind("list", (PlainKind("float"),)),
@@ -570,7 +570,7 @@ class Reader:
         """The callees of a method of such an object, none where it is not known; and the kind of its result."""
         match kind:
             case TensorKind():
-                sizes = PlainKind("int") if method == "stride" else SizeKind(MOST)
+                sizes = PlainKind("int") if method == "stride" else SizeKind(UNKNOWN_RANK)
                 gives = OF_TENSORS.get(method, sizes if method == "size" else SOME_TENSOR)
                 return [self._known(f"torch.Tensor.{method}")], gives
             case ModuleKind() if method in CELL_METHODS and method != "forward":

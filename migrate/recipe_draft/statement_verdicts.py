@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -28,10 +28,11 @@ from ..read_script.abstract_values import (
     is_known,
 )
 from ..read_script.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, joined
+from ..read_script.syntax import is_outer
 from . import optimizer_sections, passed_over, relevance, trained_model
 from . import roles as role_names
 from .data_files import DataFiles
-from .data_flow import FUNCTIONS, IS, LOOPS, Flow, Statement
+from .data_flow import FUNCTIONS, LOOPS, Flow, Statement
 from .loss_sections import set_for_all
 from .optimizer_sections import computes, further_values, made_by, makers_in_models, measures, read_arguments, trains
 from .passed_over import Line, name_of
@@ -121,8 +122,8 @@ class Account:
         while self._opens_more():
             pass
         self._unseen = further_values(flow, self._is_elsewhere) | changed_for_objects(flow, self.live, self.open)
-        outer = (one for s in flow.statements if id(s) in flow.outer for one in s.defines)
-        self._unseen |= {id(one) for one in outer if one.way == IS}
+        outer = (s for s in flow.statements if id(s) in flow.outer and isinstance(s.node, ast.Assign))
+        self._unseen |= {id(d) for s in outer if is_outer(s.node.targets[0], s.function) for d in s.defines}
         modes = (s for s in flow.statements if self._runs(s) and any(map(self._values.in_evaluation, s.calls)))
         self.misplaced = {id(s): passed_over.STAYS for s in modes} | read_by_libraries(flow, said) | set_for_all(flow)
         train = [s for s in flow.statements if id(s.node) in self._steps | self.effects and not self._within(s)]
@@ -318,10 +319,13 @@ class Account:
     def _line(self, statement: Statement, kinds: Kinds, verdict: str, why: str) -> Line:
         around = self._loops(statement)
         loops = [" ".join(head.text.rstrip(":").split()) for head in around]
-        said = dict.fromkeys(self.counting.values(one, why * (one is statement)) for one in (statement, *around[::-1]))
-        said = filter(None, [*said, handed_values(statement, self.flow, self._runs)])
-        values = ", ".join(said) if verdict == LISTED else ""
-        return Line(statement, kinds, verdict, why, ", inside of ".join(loops[::-1]), values)
+        first = [one for one in around[::-1] if id(one) not in self._said_of]  # its values are said once
+        self._said_of |= {id(one) for one in first if verdict == LISTED}
+        said: Iterable[str] = dict.fromkeys(
+            self.counting.values(s, why * (s is statement)) for s in (statement, *first)
+        )
+        said = [*said, handed_values(statement, self.flow, self._runs)] if verdict == LISTED else ()
+        return Line(statement, kinds, verdict, why, ", inside of ".join(loops[::-1]), ", ".join(filter(None, said)))
 
     # judging
 

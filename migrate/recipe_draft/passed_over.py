@@ -497,7 +497,8 @@ def _gives_object(flow: Flow, node: ast.AST | None) -> bool:
     """Whether an expression is a class, an object of one of the kinds that training is made of, or what this gives."""
     value = flow.value(node) if isinstance(node, ast.expr) else None
     named = isinstance(value, (LibraryName, LibraryObject)) and is_class(value.name)
-    if named or isinstance(value, (ScriptObject, ScriptClass)) or getattr(value, "family", ""):
+    named = named or (isinstance(value, LibraryObject) and bool(value.family))
+    if named or isinstance(value, (ScriptObject, ScriptClass)):
         return True
     if isinstance(node, (ast.List, ast.Tuple, ast.Dict)):
         return any(_gives_object(flow, one) for one in (node.values if isinstance(node, ast.Dict) else node.elts))

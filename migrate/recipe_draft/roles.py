@@ -538,9 +538,9 @@ class ValueKinds:
         family = found.of.family() if isinstance(found, ScriptObject) else getattr(found, "family", "")
         if family in (families.DATASET, families.LOADER):
             return getattr(node, "id", "") != "self"
-        fields = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "vars" and bool(node.args)
-        held = isinstance(node, (ast.Attribute, ast.Subscript))
-        return self.is_data(node.args[0] if fields else node.value) if fields or held else False
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "vars":
+            return any(map(self.is_data, node.args))
+        return isinstance(node, (ast.Attribute, ast.Subscript)) and self.is_data(node.value)
 
     def changes_data(self, call: ast.Call) -> bool:
         """Whether a method changes the content of a data set or a loader: data.samples.reverse()."""

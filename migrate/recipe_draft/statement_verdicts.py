@@ -69,8 +69,7 @@ class Account:
         conditions: set[str],
         seed: int | None,
     ) -> None:
-        self.interpreter = flow.interpreter
-        self.flow = flow
+        self.interpreter, self.flow = flow.interpreter, flow
         self.roles = Roles(flow, roots, accumulate)
         self.roots, self.said, self.asked, self.conditions, self.seed = roots, said, asked, conditions, seed
         made = (one for found in flow.interpreter.made for one in found.of.lineage() if isinstance(one, ScriptClass))
@@ -112,8 +111,7 @@ class Account:
         runs = (s for s in own if {id(s), id(s.owner)} & marked or s.stands_at(at) or trains_at(flow, s, is_model))
         self.open = {id(s.function) for s in runs if s.function is not None}
         steps, functions = holding_steps(flow, self.acting.values())
-        self._steps |= steps
-        self.open |= functions
+        self._steps, self.open = self._steps | steps, self.open | functions
         self.roles.open, self.roles.steps = self.open, self._steps
         self._mark_ends()
         self.live = relevance.reach(flow, self.acting.values())
@@ -122,8 +120,8 @@ class Account:
         while self._opens_more():
             pass
         self._unseen = further_values(flow, self._is_elsewhere) | changed_for_objects(flow, self.live, self.open)
-        outer = (s for s in flow.statements if id(s) in flow.outer and isinstance(s.node, ast.Assign))
-        self._unseen |= {id(d) for s in outer if is_outer(s.node.targets[0], s.function) for d in s.defines}
+        outer = ((s, one) for s in flow.statements if id(s) in flow.outer for one in getattr(s.node, "targets", ()))
+        self._unseen |= {id(d) for s, one in outer if is_outer(one, s.function) for d in s.defines}
         modes = (s for s in flow.statements if self._runs(s) and any(map(self._values.in_evaluation, s.calls)))
         self.misplaced = {id(s): passed_over.STAYS for s in modes} | read_by_libraries(flow, said) | set_for_all(flow)
         train = [s for s in flow.statements if id(s.node) in self._steps | self.effects and not self._within(s)]
@@ -245,8 +243,9 @@ class Account:
         name, part = getattr(called.node, "name", ""), called.owner is not None and passed_over.is_part(called.owner)
         read = {id(getattr(called.owner, "node", None)), id(called.node)} & (self.trainers | self._makers)
         changes = id(called.node) in self.effects or (part and not read and changes_itself(self.flow, called.node))
-        if special:  # a module's __call__ runs it
-            return changes and part and (name != "__call__" or called.owner.family() == families.DATASET)
+        if special or called.owner is None:  # a module's __call__ runs it
+            module = called.owner is not None and called.owner.family() == families.MODULE
+            return changes and (part and not (module and name == "__call__") if special else not only_parts)
         return changes and not (name == "forward" or name.startswith("__") if part else only_parts)
 
     def passed(self, call: ast.Call) -> str | None:
@@ -383,8 +382,7 @@ class Account:
         further = (alters := self._altered(statement)) or further or trained_model.adds_by_lambda(statement, self.roots)
         if statement.stands_at(self.asked) and not further:
             return ASKED, "the draft asks for it"
-        acts = id(statement) in self.acting
-        computed = any(map(self._gives_computed, statement.calls))
+        acts, computed = id(statement) in self.acting, any(map(self._gives_computed, statement.calls))
         otherwise = alters or computed or any(map(self._values.switches_otherwise, statement.calls))
         step = None if otherwise else self._step(statement)
         methods = {getattr(call.func, "attr", "") for call in statement.calls}

@@ -457,7 +457,8 @@ class Counting:
         functions = {id(of.node): of for one in parts if isinstance(of := self.flow.value(one), ScriptFunction)}
         for of in functions.values():
             inside = self.flow.inside_of.get(id(of.node), [])
-            for node in (node for one in inside if len(inside) <= SHORT for node in one.nodes):
+            nodes = (node for one in inside if len(inside) <= SHORT for node in one.nodes)
+            for node in (node for node in nodes if isinstance(node, ast.expr)):
                 ways = self.flow.reads.get(id(root(node)), ())
                 around = (id(one.statement.node) if one.way == GIVEN else id(one.statement.function) for one in ways)
                 outer = of.scope.parent is not None and of.owner is None and id(of.node) not in around

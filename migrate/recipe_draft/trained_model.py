@@ -430,7 +430,7 @@ def called_by_syntax(flow: Flow, statement: Statement) -> Iterator[ScriptFunctio
         elif isinstance(node, ast.Call):
             entered = [node.args[0]] if getattr(node.func, "attr", "") == "enter_context" and node.args else []
             of, names = (entered[0], ENTERS) if entered else (node.func, ("__call__",))
-        elif any(node is item for item in items):
+        elif isinstance(node, ast.expr) and any(node is item for item in items):
             of, names = node, ENTERS
         elif isinstance(node, (ast.BinOp, ast.AugAssign)):
             named = AUGMENTS.get(kind := type(node.op).__name__, kind.lower())
@@ -531,14 +531,15 @@ def started_elsewhere(flow: Flow, used: set[str]) -> set[str]:
     places = {id(node): place for place, node in functions.items()}
     top = [s for s in flow.statements if s.function is None and not isinstance(s.node, (*FUNCTIONS, ast.ClassDef))]
     named = {getattr(node, "attr", getattr(node, "id", "")) for one in top for node in one.nodes}
-    found: set[str] = set()
+    found = set[str]()
     for start in (functions[place] for place in used if place in functions):
         waiting, seen = [start], dict[str, None]()
         while waiting:
             function = waiting.pop()
             seen[places.get(id(function), "")] = None
             callers = [one.function for one, *_ in flow.calls.get(id(function), [])]
-            waiting += [one for one in callers if one is not None and places.get(id(one), "") not in seen]
+            more = (functions[places[id(one)]] for one in callers if id(one) in places)
+            waiting += [one for one in more if places[id(one)] not in seen]
             if None in callers or getattr(function, "name", "") in named:
                 seen.clear()
                 break

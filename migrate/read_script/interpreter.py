@@ -305,7 +305,8 @@ class Interpreter:
         before = self.values.get(id(node))
         if before is None or rank < before[0] or (rank == before[0] and type(before[1]) is Value):
             self.values[id(node)] = (rank, found)
-        if before is not None and rank <= before[0] and known(before[1]) != known(found):
+        chosen = before is not None and CERTAINTIES[before[0]] == OPTION and self.certainty == DEFAULT  # of two starts
+        if before is not None and rank <= before[0] and known(before[1]) != known(found) and not chosen:
             self.varied.add(id(node))
 
     def assign(self, target: ast.expr, value: Value, scope: Scope) -> None:

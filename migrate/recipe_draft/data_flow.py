@@ -174,8 +174,7 @@ class Flow:
             scope = ScopeNames(None)
             self._modules.update(dict.fromkeys(called, scope))
             self._block(source.tree.body, {}, scope, (source, None, None, ()), top="__main__" not in called)
-        for name, scope, definition in self._outside:
-            scope.find(name).append(definition)
+        self.outer = {id(one.statement) for *_, one in self._outside}  # the statements of these
         self._changed_outside()
         for node, scope in self._late:
             self.spent += len(scope.find(node.id)) // 16
@@ -190,6 +189,8 @@ class Flow:
 
     def _changed_outside(self) -> None:
         """Add the changes by functions that declare a name `global` to what reads it in its own scope."""
+        for name, scope, definition in self._outside:
+            scope.find(name).append(definition)
         changes = {name: frozenset(scope.find(name)) for name, scope, _ in self._outside}
         for node in (node for s in self.statements for node in s.nodes if isinstance(node, ast.Name)):
             if (known := self.reads.get(id(node), frozenset())) & changes.get(node.id, frozenset()):
@@ -328,16 +329,15 @@ class Flow:
     def changing(self) -> set[str]:
         """The names and attributes in the statements that change an object, such as a list."""
         found = [s for s in self.statements if any(one.way == ADDS for one in s.defines)]
-        assigned = (s for s in found if isinstance(s.node, ast.Assign))
-        own = {id(s): [part for call in s.calls for part in self.writes(call)] for s in assigned}
-        parts = (part for s in found for part in own.get(id(s)) or s.nodes)
-        return {getattr(node, "id", getattr(node, "attr", "")) for part in parts for node in ast.walk(part)}
+        calls = [call for s in found if isinstance(s.node, ast.Assign) for call in s.calls]
+        own = [part for call in calls for part in (*self.writes(call), getattr(call.func, "value", call.func))]
+        each = (s.node.targets if isinstance(s.node, ast.Assign) and s.calls else s.nodes for s in found)
+        parts = (node for part in (*own, *(part for nodes in each for part in nodes)) for node in ast.walk(part))
+        return {getattr(node, "id", getattr(node, "attr", "")) for node in parts}
 
     def _note_calls(self, statement: Statement) -> None:
-        for node in statement.nodes:
-            self.of[id(node)] = statement
-            if not isinstance(node, ast.Call):
-                continue
+        self.of.update((id(node), statement) for node in statement.nodes)
+        for node in statement.calls:
             closure = self.value(node.args[0]) if getattr(node.func, "attr", "") == "step" and node.args else None
             found = closure if isinstance(closure, ScriptFunction) else self.value(node.func)
             start = found.find("__init__") if isinstance(found, ScriptClass) else found
@@ -434,9 +434,8 @@ class Flow:
         for part in (one for one in statement.nodes if isinstance(one, ast.NamedExpr)):
             made += [(part.target.id, before) for before in names.get(part.target.id, ())]  # where it does not run
             define(part.target, part.value, IS)
-        for name, definition in list(made):
-            if definition.way == ADDS:
-                echo(name, definition.value)
+        for name, definition in [(name, one) for name, one in made if one.way == ADDS]:
+            echo(name, definition.value)
         if made:
             self.spent += len(names) // 64
             names = dict(names)
@@ -513,7 +512,9 @@ class Flow:
         known = self.value(root(call.func))
         foreign = isinstance(known, LibraryObject) and not known.family and known.seen is None
         if alone:
-            self._changed_by(None, changed_arguments(call, self.value, self.passed, self._changed), define)
+            given = [*call.args, *(k.value for k in call.keywords)] if self.function_of(call) is not None else []
+            written = [one for one in self.writes(call) if any(one is argument for argument in given)]
+            self._changed_by(None, changed_arguments(call, self.value, self.passed, self._changed) + written, define)
         if alone or known is None or type(known) is Value or foreign:
             self._changed_by(call, own, define)
 
@@ -581,9 +582,8 @@ class Flow:
         for one, name, over in bound:
             each = self._inner.setdefault(id(one), Definition(statement, over, INNER))
             names = {**names, name: frozenset({each})}
-        for part in parts:
-            if not isinstance(part, ast.comprehension):
-                self._read(part, names, scope, statement, node if isinstance(node, ast.Call) else None)
+        for part in (one for one in parts if not isinstance(one, ast.comprehension)):
+            self._read(part, names, scope, statement, node if isinstance(node, ast.Call) else None)
 
 
 def _is_self(node: ast.expr) -> bool:

@@ -358,7 +358,8 @@ def _say_values(sections: Iterable[Entry], flow: Flow, values: Callable[[Stateme
     while waiting:
         entry = waiting.pop(0)
         waiting += entry.below or []
-        for index, comment in enumerate(entry.comments if entry.asks and not entry.out else []):
+        asks = entry.asks or any(one.asks for part in entry.below or [] for one in (part, *(part.below or [])))
+        for index, comment in enumerate(entry.comments if asks and not entry.out else []):
             at = {comment.at} if isinstance(comment, Comment) else set()
             for statement in (s for s in flow.statements if s.stands_at(at) and id(s) not in listed | known.keys()):
                 said = known[id(statement)] = values(statement)

@@ -18,6 +18,7 @@ from ..read_script.abstract_values import (
     LibraryObject,
     LibraryUse,
     ListValue,
+    ParsedArguments,
     ScriptObject,
     Value,
     is_known,
@@ -27,7 +28,7 @@ from ..read_script.expressions import BATCHES, EPOCHS
 from ..read_script.interpreter import CERTAINTIES, OPTION, UNCALLED, Interpreter
 from .data_flow import ADDS, GIVEN, IS, Definition, Flow, Statement
 from .data_section import around_steps
-from .passed_over import name_of
+from .passed_over import method_reason, name_of, reason
 from .recipe_entries import (
     ASK,
     CLIP,
@@ -434,16 +435,30 @@ def unread_model(flow: Flow) -> str:
     handed = handed_to_trainers(flow, "model", 0) if all(not list(flow.behind(one))[1:] for one in owners) else []
     words = [("what this makes was not read", one) for one in owners]
     words += [("the Trainer is given what this makes", one) for one in handed]
-    for why, one in ((why, one) for why, owner in words for one in flow.behind(owner)):
+    moves = [call for s in flow.statements for call in s.calls if _only_moves(flow, call)]
+    by = {id(one) for call in moves for one in (*call.args, *(k.value for k in call.keywords))}
+    made, moved = list[str](), list[str]()
+
+    def follows(one: ast.expr) -> bool:
+        return id(one) not in by and not isinstance(flow.value(one), ScriptObject)
+
+    for why, one in ((why, one) for why, owner in words for one in flow.behind(owner, follows)):
         statement, value = flow.of.get(id(one)), flow.value(one)
-        read = isinstance(value, ScriptObject) or getattr(value, "family", "") == names.MODULE
+        read = isinstance(value, (ScriptObject, ParsedArguments)) or getattr(value, "family", "") == names.MODULE
         if isinstance(one, ast.Call) and not read and statement is not None and statement.alone is None:
-            return words_of(statement, why)
+            (moved if any(one is call for call in moves) else made).append(words_of(statement, why))
+    if made or moved:
+        return (made or moved)[0]
     given = of_trainer(flow, "model")
     made_by = maker_of(flow, given) if given is not None else None
     if made_by is not None:
         return words_of(made_by, "the Trainer is given what this makes")
     return not_found(flow, "which model is trained was not found")
+
+
+def _only_moves(flow: Flow, call: ast.Call) -> bool:
+    """Whether a call only chooses a device, or does something else that changes no model."""
+    return bool(reason(name_of(flow, call)) or method_reason(getattr(call.func, "attr", "")))
 
 
 def _is_read(made: Value | None) -> bool:

@@ -14,8 +14,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ..library_names import is_library, is_plain_decorator
-from ..read_script.abstract_values import LibraryName, LibraryObject, ScriptClass, ScriptFunction, ScriptObject, Value
+from ..library_names import DATASET, MODULE, is_class, is_library, is_plain_decorator
+from ..read_script.abstract_values import (
+    DictValue,
+    LibraryName,
+    LibraryObject,
+    ListValue,
+    ParsedArguments,
+    ScriptClass,
+    ScriptFunction,
+    ScriptObject,
+    Value,
+    is_known,
+)
+from ..read_script.expressions import truth
 from ..read_script.syntax import ALTERS, DROPS, KEEPS, PASSES, REGISTERS, decorates
 from .data_flow import FUNCTIONS, GIVEN, NAMED, Flow, Statement
 from .recipe_entries import shown
@@ -175,7 +187,7 @@ DRIVEN = (
 )
 EXITS = ("exit", "quit", "sys.exit", "os._exit")  # calls that end a run
 # methods and functions of libraries that train by themselves, and the arguments that say how long
-TRAINERS = re.compile(r"_?(re|pre)?train(?!er)\w*|fit\w*|fine_?tune\w*|learn|run\w*|start\w*")
+TRAINERS = re.compile(r"_?(re|pre)?train(?!er)\w*|fit\w*|(fine_?)?tune\w*|learn|run\w*|start\w*")
 LONG = re.compile(r"(max_|num_|n_|nb_|train_|total_)*(epochs?|iters?|iterations|steps|timesteps)")
 PLAIN_FUNCTIONS = ("int", "float", "str", "bool", "min", "max", "round", "abs", "dict", "list", "tuple", "range")
 # calls that are never omitted: those of torch that change their arguments, or global settings, and methods
@@ -214,6 +226,25 @@ def trains(call: ast.Call) -> bool:
         return texts or len(call.args) > 1 or any(name != "mode" for name in names)
     named = method or getattr(call.func, "id", "")
     return bool(TRAINERS.fullmatch(named)) and any(name and LONG.fullmatch(name) for name in names)
+
+
+def plain_holder(flow: Flow, node: ast.expr) -> bool:
+    """Whether this is self, a list or a dict, which only holds values that are followed by themselves."""
+    found, plain = flow.value(node), (ListValue, DictValue, ParsedArguments, ScriptClass)
+    own = getattr(node, "id", "") in ("self", "cls") or isinstance(found, plain)
+    return own or (isinstance(found, ScriptObject) and not found.of.family())
+
+
+def is_part(of: ScriptClass) -> bool:
+    """Whether a class is a model's, a loss's or a data set's, which is not read line by line."""
+    return of.family() in (MODULE, DATASET)
+
+
+def leaves(flow: Flow, statement: Statement) -> bool:
+    """Whether a statement leaves a loop, a function, or the script."""
+    call = statement.alone
+    exits = isinstance(call, ast.Call) and name_of(flow, call) in EXITS
+    return exits or isinstance(statement.node, (ast.Break, ast.Continue, ast.Return))
 
 
 def driven(of: ScriptClass | None) -> bool:
@@ -422,3 +453,61 @@ def unpacks(statement: Statement) -> str:
     targets = [one for one in getattr(statement.node, "targets", []) if isinstance(one, (ast.Tuple, ast.List))]
     names = {part.id for one in targets for part in ast.walk(one) if isinstance(part, ast.Name)}
     return PARTS if len({name for name in names if name.strip("_")}) > 2 else ""
+
+
+# choices
+
+
+def chooses(flow: Flow, statement: Statement, role: Callable[[ast.expr], str | None]) -> bool:
+    """Whether a statement takes one of several objects, and reading does not decide which: `A() if wide else B()`.
+
+    role: what an expression is in a recipe's step; what is the same on each side is no choice.
+    """
+    if isinstance(statement.node, (ast.If, ast.While, ast.Assert)):
+        return False
+    tests = [node.test for node in statement.nodes if isinstance(node, ast.IfExp)]
+    tests += [test for node in statement.nodes for test in getattr(node, "ifs", ())]
+    within = {id(part) for test in tests for part in ast.walk(test)}
+    for sides in (_sides(flow, node) for node in statement.nodes if id(node) not in within):
+        roles = {role(side) for side in sides}
+        if any(_gives_object(flow, side) for side in sides) and (None in roles or len(roles) > 1):
+            return True
+    return False
+
+
+def _sides(flow: Flow, node: ast.AST) -> list[ast.expr]:
+    """What an expression chooses from, if reading does not decide which it is."""
+
+    def open_(test: ast.expr) -> bool:
+        return id(test) in flow.interpreter.varied or truth(flow.value(test) or Value()) is None
+
+    if isinstance(node, ast.IfExp):
+        return [node.body, node.orelse] if open_(node.test) else []
+    if isinstance(node, ast.BoolOp):
+        return [*node.values] if open_(node.values[0]) else []
+    if isinstance(node, ast.Subscript):
+        known_ = isinstance(node.slice, (ast.Constant, ast.Slice)) or is_known(flow.value(node.slice))
+        return [node.value] if isinstance(node.value, (ast.Dict, ast.List, ast.Tuple)) and not known_ else []
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Dict):
+        return [node.func.value]
+    return [*node.args] if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("max", "min", "next") else []
+
+
+def _gives_object(flow: Flow, node: ast.AST | None) -> bool:
+    """Whether an expression is a class, an object of one of the kinds that training is made of, or what this gives."""
+    value = flow.value(node) if isinstance(node, ast.expr) else None
+    named = isinstance(value, (LibraryName, LibraryObject)) and is_class(value.name)
+    named = named or (isinstance(value, LibraryObject) and bool(value.family))
+    if named or isinstance(value, (ScriptObject, ScriptClass)):
+        return True
+    if isinstance(node, (ast.List, ast.Tuple, ast.Dict)):
+        return any(_gives_object(flow, one) for one in (node.values if isinstance(node, ast.Dict) else node.elts))
+    if isinstance(node, ast.Attribute):
+        return node.attr not in NO_OBJECTS and _gives_object(flow, node.value)
+    if isinstance(node, (ast.GeneratorExp, ast.ListComp)):
+        return _gives_object(flow, node.generators[0].iter)
+    inner = node.func if isinstance(node, ast.Call) else getattr(node, "value", getattr(node, "body", None))
+    return isinstance(inner, ast.expr) and _gives_object(flow, inner)
+
+
+NO_OBJECTS = ("shape", "device", "dtype", "size", "item", "tolist", "numpy", "numel", "dim", "__name__", "training")

@@ -23,7 +23,7 @@ from ..read_script.syntax import is_outer
 from . import passed_over
 from .data_flow import ADDS, EACH, GIVEN, INNER, IS, LOOPS, NAMED, Definition, Flow, Statement
 from .passed_over import name_of
-from .trained_model import MODES, in_evaluation
+from .trained_model import MODES, changes_outside, in_evaluation
 
 MODEL, OPTIMIZER, SCHEDULE, CRITERION, LOADER = "model", "optimizer", "schedule", "criterion", "loader"
 SCALER, EMA = "scaler", "ema"  # of the loss; of the weights
@@ -400,8 +400,6 @@ class ValueKinds:
             return self._of_call(node)
         if isinstance(node, (ast.Compare, ast.JoinedStr, ast.Constant)):
             return NONE
-        if isinstance(node, ast.Lambda):
-            return self.of(node.body)
         return frozenset().union(*(self.of(child) for child in ast.iter_child_nodes(node)))
 
     def _by_name(self, node: ast.expr, name: str) -> Kinds:
@@ -482,15 +480,17 @@ class ValueKinds:
         other = bool(given) and (seed is None or known(self.flow.value(given[0])) != seed)
         return other and passed_over.matches(name_of(self.flow, call), passed_over.SEEDS)
 
-    def keeps(self, statement: Statement, open_: set[int]) -> bool:
-        """Whether a statement changes the content of an object, by itself or by a call that is the whole statement;
-        open_: functions that are known to."""
+    def keeps(self, statement: Statement, open_: set[int], live: set[int]) -> bool:
+        """Whether a statement changes the content of an object, by itself or by a call that is the whole statement, or
+        a name of its file; open_: functions that are known to. live: the statements that reach training."""
         alone = statement.alone if isinstance(statement.alone, ast.Call) else None
         targets = getattr(statement.node, "targets", [getattr(statement.node, "target", None)])
         if any(isinstance(one, (ast.Attribute, ast.Subscript)) or is_outer(one, statement.function) for one in targets):
             return True
         changes = alone is not None and getattr(alone.func, "attr", "") in passed_over.CHANGERS
-        changes = changes or any(map(self.flow.writes, statement.calls))
+        changes = changes or any(
+            self.flow.writes(c) or changes_outside(self.flow, c, live, open_) for c in statement.calls
+        )
         return changes or (alone is not None and id(self.flow.function_of(alone)) in open_)
 
     def _another_model(self, node: ast.expr) -> bool:
@@ -538,12 +538,14 @@ class ValueKinds:
         family = found.of.family() if isinstance(found, ScriptObject) else getattr(found, "family", "")
         if family in (families.DATASET, families.LOADER):
             return getattr(node, "id", "") != "self"
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "vars":
+            return any(map(self.is_data, node.args))
         return isinstance(node, (ast.Attribute, ast.Subscript)) and self.is_data(node.value)
 
     def changes_data(self, call: ast.Call) -> bool:
         """Whether a method changes the content of a data set or a loader: data.samples.reverse()."""
         of, method = getattr(call.func, "value", call.func), getattr(call.func, "attr", "")
-        return method in passed_over.CHANGERS and isinstance(of, (ast.Attribute, ast.Subscript)) and self.is_data(of)
+        return method in passed_over.CHANGERS and not isinstance(of, ast.Name) and self.is_data(of)
 
     def is_model(self, node: ast.expr) -> bool:
         """Whether an expression is a model: an object that is known to be one, a parameter, an attribute of `self`."""
@@ -568,10 +570,9 @@ class ValueKinds:
     def _propagate(self) -> None:
         definitions = [d for statement in self.flow.statements for d in statement.defines]
         given = {d for found in self.flow.reads.values() for d in found if d.way in (GIVEN, INNER)}
-        for statement in self.flow.statements:
-            for call in statement.calls:
-                if isinstance(call.func, ast.Attribute) and call.func.attr in BY_METHOD:
-                    self._note_by_method(call.func.value, BY_METHOD[call.func.attr])
+        for call in (call for statement in self.flow.statements for call in statement.calls):
+            if isinstance(call.func, ast.Attribute) and call.func.attr in BY_METHOD:
+                self._note_by_method(call.func.value, BY_METHOD[call.func.attr])
         for _ in range(12):
             changed = False
             for definition in [*definitions, *given]:
@@ -583,9 +584,8 @@ class ValueKinds:
                 return
 
     def _note_by_method(self, node: ast.expr, kind: str) -> None:
-        for definition in self.flow.written(node):
-            if definition.way != "named":
-                self.bound[definition] = self.bound.get(definition, NONE) | {kind}
+        for definition in (one for one in self.flow.written(node) if one.way != "named"):
+            self.bound[definition] = self.bound.get(definition, NONE) | {kind}
 
     def _of_definition(self, definition: Definition) -> Kinds:
         if definition.way == GIVEN:

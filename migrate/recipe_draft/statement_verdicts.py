@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -28,7 +28,8 @@ from ..read_script.abstract_values import (
     is_known,
 )
 from ..read_script.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, joined
-from . import optimizer_sections, passed_over, relevance
+from ..read_script.syntax import is_outer
+from . import optimizer_sections, passed_over, relevance, trained_model
 from . import roles as role_names
 from .data_files import DataFiles
 from .data_flow import FUNCTIONS, LOOPS, Flow, Statement
@@ -68,12 +69,12 @@ class Account:
         conditions: set[str],
         seed: int | None,
     ) -> None:
-        self.interpreter = flow.interpreter
-        self.flow = flow
+        self.interpreter, self.flow = flow.interpreter, flow
         self.roles = Roles(flow, roots, accumulate)
         self.roots, self.said, self.asked, self.conditions, self.seed = roots, said, asked, conditions, seed
         made = (one for found in flow.interpreter.made for one in found.of.lineage() if isinstance(one, ScriptClass))
         self._made = {id(one.node) for one in made}
+        self._plain_holder = partial(passed_over.plain_holder, flow)
         self._overridden, self._reached = overridden(flow), relevance.called_from_elsewhere(flow)
         self._steps: set[int] = set()  # the heads of loops and functions that hold a step
         named = (passed_over.made_by_name(part) for s in flow.statements for part in s.nodes)
@@ -83,7 +84,8 @@ class Account:
         self._makers = makers_in_models(flow, self._driven)
         # the classes that make an optimizer or step, or that a library calls
         self.trainers = self._driven | {id(s.owner) for s in flow.statements if trains(flow, s, self._makers)}
-        used = self._by_name | used_by_draft(flow, said | asked)
+        used = used_by_draft(flow, said | asked)
+        used |= self._by_name | trained_model.started_elsewhere(flow, used)
         self.named, running = used, flow.statements
         while (names := relevance.names_in(running, flow) | used) != self.named:  # what the draft uses counts as called
             self.named = names
@@ -109,8 +111,7 @@ class Account:
         runs = (s for s in own if {id(s), id(s.owner)} & marked or s.stands_at(at) or trains_at(flow, s, is_model))
         self.open = {id(s.function) for s in runs if s.function is not None}
         steps, functions = holding_steps(flow, self.acting.values())
-        self._steps |= steps
-        self.open |= functions
+        self._steps, self.open = self._steps | steps, self.open | functions
         self.roles.open, self.roles.steps = self.open, self._steps
         self._mark_ends()
         self.live = relevance.reach(flow, self.acting.values())
@@ -119,6 +120,8 @@ class Account:
         while self._opens_more():
             pass
         self._unseen = further_values(flow, self._is_elsewhere) | changed_for_objects(flow, self.live, self.open)
+        outer = ((s, one) for s in flow.statements if id(s) in flow.outer for one in getattr(s.node, "targets", ()))
+        self._unseen |= {id(d) for s, one in outer if is_outer(one, s.function) for d in s.defines}
         modes = (s for s in flow.statements if self._runs(s) and any(map(self._values.in_evaluation, s.calls)))
         self.misplaced = {id(s): passed_over.STAYS for s in modes} | read_by_libraries(flow, said) | set_for_all(flow)
         train = [s for s in flow.statements if id(s.node) in self._steps | self.effects and not self._within(s)]
@@ -137,7 +140,7 @@ class Account:
         for statement in self.flow.statements:
             callers = self.flow.calls.get(id(statement.function)) if id(statement) in self.live else []
             called = callers is None or any(call is one.alone for one, call, _ in callers)
-            if called and not self._within(statement) and self._values.keeps(statement, self.open):
+            if called and not self._within(statement) and self._values.keeps(statement, self.open, self.live):
                 self.open.add(id(statement.function))
         return len(self.open) > known
 
@@ -176,13 +179,13 @@ class Account:
             kinds = self.kinds(statement.node.target)
             if kinds and kinds <= {MODEL, GRADIENTS}:
                 return True
-        return any(self._changes(call) for call in statement.calls)
+        return self._altered(statement) or any(self._changes(call) for call in statement.calls)
 
-    def _plain_holder(self, node: ast.expr) -> bool:
-        """Whether this is self, a list or a dict, which only holds values that are followed by themselves."""
-        found, plain = self.flow.value(node), (ListValue, DictValue, ParsedArguments, ScriptClass)
-        own = getattr(node, "id", "") in ("self", "cls") or isinstance(found, plain)
-        return own or (isinstance(found, ScriptObject) and not found.of.family())
+    def _altered(self, statement: Statement) -> bool:
+        """Whether it calls a method that changes its model, loss or data set, by name or by syntax: `with data`."""
+        named = any(self._alters(self.flow.value(one.func), True) for one in statement.calls)
+        by_syntax = trained_model.called_by_syntax(self.flow, statement)
+        return named or any(self._alters(one, special=True) for one in by_syntax)
 
     def _changes(self, call: ast.Call) -> bool:
         """Whether a call changes a model, an optimizer, a rate or gradients, or makes an object that trains."""
@@ -198,7 +201,7 @@ class Account:
         handed = [self.flow.value(a) for a in [*call.args, *(k.value for k in call.keywords)]]
         if any(map(self._alters, handed)):
             return True  # something else calls it
-        if isinstance(called, ScriptFunction) and called.owner is not None and self._is_part(called.owner):
+        if isinstance(called, ScriptFunction) and called.owner is not None and passed_over.is_part(called.owner):
             return self._alters(called)  # a model's or a data set's method is not read line by line
         driven = isinstance(called, ScriptClass) and id(called.node) in self._driven  # a library calls its methods
         if driven or passed_over.trains_behind(self.flow, call.func, self.effects, self.trainers):
@@ -232,14 +235,17 @@ class Account:
         known = self.kinds(call.func) & {MODEL, LOSS} or passed_over.looked_through(name_of(self.flow, call))
         return bool(given & HEAVY) and not known
 
-    def _alters(self, called: Value | None, only_parts: bool = False) -> bool:
+    def _alters(self, called: Value | None, only_parts: bool = False, special: bool = False) -> bool:
         """Whether this is a function that changes something of training, also a method of a model, a loss or a data set
-        that changes its object; only_parts: whether only such methods count."""
+        that changes its object; only_parts: whether only such methods count. special: whether its syntax calls it."""
         if not isinstance(called, ScriptFunction):
             return False
-        name, part = getattr(called.node, "name", ""), called.owner is not None and self._is_part(called.owner)
+        name, part = getattr(called.node, "name", ""), called.owner is not None and passed_over.is_part(called.owner)
         read = {id(getattr(called.owner, "node", None)), id(called.node)} & (self.trainers | self._makers)
         changes = id(called.node) in self.effects or (part and not read and changes_itself(self.flow, called.node))
+        if special or called.owner is None:  # a module's __call__ runs it
+            module = called.owner is not None and called.owner.family() == families.MODULE
+            return changes and (part and not (module and name == "__call__") if special else not only_parts)
         return changes and not (name == "forward" or name.startswith("__") if part else only_parts)
 
     def passed(self, call: ast.Call) -> str | None:
@@ -264,7 +270,7 @@ class Account:
     def _mark_ends(self) -> None:
         """Mark statements that leave a training loop under a condition, which decide how long or on what is trained."""
         for statement in self.flow.statements:
-            if not self._leaves(statement) or not self._runs(statement):
+            if not passed_over.leaves(self.flow, statement) or not self._runs(statement):
                 continue
             heads = [head for head in statement.around if isinstance(head.node, LOOPS)]
             if isinstance(statement.node, (ast.Break, ast.Continue)):
@@ -272,12 +278,6 @@ class Account:
             ends = any(id(head) in self._steps for head in heads) or ends_early(statement, self.acting, self._steps)
             if ends and self._undecided(statement):
                 self.acting[id(statement)] = statement
-
-    def _leaves(self, statement: Statement) -> bool:
-        """Whether it leaves a loop, a function, or the script."""
-        call = statement.alone
-        exits = isinstance(call, ast.Call) and name_of(self.flow, call) in passed_over.EXITS
-        return exits or isinstance(statement.node, (ast.Break, ast.Continue, ast.Return))
 
     # how surely it runs
 
@@ -316,10 +316,15 @@ class Account:
         return outer + [one for one in statement.around if isinstance(one.node, LOOPS) and id(one) not in self._steps]
 
     def _line(self, statement: Statement, kinds: Kinds, verdict: str, why: str) -> Line:
-        loops = [" ".join(head.text.rstrip(":").split()) for head in self._loops(statement)]
-        said = [self.counting.values(statement, why), handed_values(statement, self.flow, self._runs)]
-        values = ", ".join(filter(None, said)) if verdict == LISTED else ""
-        return Line(statement, kinds, verdict, why, ", inside of ".join(loops[::-1]), values)
+        around = self._loops(statement)
+        loops = [" ".join(head.text.rstrip(":").split()) for head in around]
+        first = [one for one in around[::-1] if id(one) not in self._said_of]  # its values are said once
+        self._said_of |= {id(one) for one in first if verdict == LISTED}
+        said: Iterable[str] = dict.fromkeys(
+            self.counting.values(s, why * (s is statement)) for s in (statement, *first)
+        )
+        said = [*said, handed_values(statement, self.flow, self._runs)] if verdict == LISTED else ()
+        return Line(statement, kinds, verdict, why, ", inside of ".join(loops[::-1]), ", ".join(filter(None, said)))
 
     # judging
 
@@ -362,27 +367,26 @@ class Account:
         return any(id(self.flow.of[id(one)]) in listed for one in behind if id(one) in self.flow.of)
 
     def _verdict(self, statement: Statement, kinds: Kinds) -> tuple[str, str]:
-        silent = self._by_kind(statement)
-        if silent is not None:
+        if (silent := self._by_kind(statement)) is not None:
             return SILENT, silent
         if id(statement) in self.misplaced:
             return LISTED, self.misplaced[id(statement)]
-        where = self._where(statement)
+        where, live = self._where(statement), id(statement) in self.live
         if id(statement) in self._data_files:
             return LISTED, ", ".join(filter(None, (self._data_files[id(statement)], where)))
+        if live and passed_over.chooses(self.flow, statement, self.roles.exact):
+            return LISTED, where
         said = statement.stands_at(self.said)
         further = sum(self._changes(call) for call in statement.calls) > 1  # than the draft covers
         further = further or any(self._takes_in(c, statement) or self._values.fits(c) for c in statement.calls)
-        further = (alters := any(self._alters(self.flow.value(one.func), True) for one in statement.calls)) or further
+        further = (alters := self._altered(statement)) or further or trained_model.adds_by_lambda(statement, self.roots)
         if statement.stands_at(self.asked) and not further:
             return ASKED, "the draft asks for it"
-        acts, live = id(statement) in self.acting, id(statement) in self.live
-        computed = any(map(self._gives_computed, statement.calls))
+        acts, computed = id(statement) in self.acting, any(map(self._gives_computed, statement.calls))
         otherwise = alters or computed or any(map(self._values.switches_otherwise, statement.calls))
         step = None if otherwise else self._step(statement)
-        moves = isinstance(statement.node, ast.Expr) and any(
-            isinstance(call.func, ast.Attribute) and call.func.attr in ("step", "backward") for call in statement.calls
-        )
+        methods = {getattr(call.func, "attr", "") for call in statement.calls}
+        moves = isinstance(statement.node, ast.Expr) and bool(methods & {"step", "backward"})
         said = said and not (moves or further or computed)  # a recipe has steps and backward passes in one place only
         lossless = LOSS in kinds and not {role_names.CRITERION, role_names.FUNCTIONAL} & {*self.roots.values()}
         if lossless and (moves or step not in (None, passed_over.LOADS)) and not isinstance(statement.node, LOOPS):
@@ -401,7 +405,7 @@ class Account:
             what = "a loop" if isinstance(statement.node, LOOPS) else "a condition"
             return SILENT, f"{what}, whose statements are each accounted for"
         clears = any(getattr(call.func, "attr", "") == "zero_grad" for call in statement.calls)
-        if where and ((acts and self._leaves(statement)) or clears):
+        if where and ((acts and passed_over.leaves(self.flow, statement)) or clears):
             return LISTED, where
         silent = self._whitelisted(statement) or (None if where else self._plain_value(statement, kinds))
         return (SILENT, silent) if silent else (LISTED, where or passed_over.unpacks(statement) * (not kinds & HEAVY))
@@ -435,7 +439,10 @@ class Account:
 
     def _writes(self, of: Statement) -> bool:
         """Whether it changes something of training, or what a live statement reads."""
-        return id(of) in self.acting or (id(of) in self.live and any(map(self.flow.writes, of.calls)))
+        return id(of) in self.acting or (id(of) in self.live and any(map(self._writes_by, of.calls)))
+
+    def _writes_by(self, call: ast.Call) -> bool:
+        return bool(self.flow.writes(call)) or trained_model.changes_outside(self.flow, call, self.live, self.open)
 
     def _within(self, statement: Statement) -> bool:
         """Whether it is part of a model's or data set's class, or of a function that only such classes call."""
@@ -446,11 +453,7 @@ class Account:
         if statement.owner is None or {id(statement.owner), id(statement.function)} & (self.trainers | self._makers):
             return False
         made = self.flow.class_of(statement.owner)
-        return made is not None and self._is_part(made)
-
-    @staticmethod
-    def _is_part(of: ScriptClass) -> bool:
-        return of.family() in (families.MODULE, families.DATASET)
+        return made is not None and passed_over.is_part(made)
 
     def _step(self, statement: Statement) -> str | None:
         """Words for a statement of the step itself: batches, forward pass, loss, backward pass, update; else None."""
@@ -505,11 +508,9 @@ class Account:
             used = isinstance(node, ast.Assign) and not all(
                 self.passed(one) or self._plain_call(one) or self.roles.exact(one) for one in inner
             )  # the values in it are used later
-            cut = isinstance(node, ast.Assign) and any(isinstance(part, COMPUTES) for part in ast.walk(value.func))
-            cut = cut or (isinstance(node, ast.Assign) and picks(self.roles, value, self._steps))
-            changes = any(self._changes(one) for one in inner) or any(map(self.flow.writes, inner))
-            changes = changes or id(statement) in self.acting
-            if found and not kept and not changes and not used and not cut:
+            cut = any(isinstance(p, COMPUTES) for p in ast.walk(value.func)) or picks(self.roles, value, self._steps)
+            changes = any(self._changes(one) or self._writes_by(one) for one in inner) or id(statement) in self.acting
+            if found and not kept and not changes and not used and not (cut and isinstance(node, ast.Assign)):
                 return found
             called = self.flow.value(value.func)
             function = called.node if isinstance(called, ScriptFunction) else None
@@ -556,10 +557,9 @@ class Account:
     def _plain_value(self, statement: Statement, kinds: Kinds) -> str | None:
         """The reason where a statement only computes a known value, whose uses are drafted or listed; else None."""
         node = statement.node
-        if isinstance(node, ast.AugAssign) or not isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return)):
+        unseen = self._unseen & set(map(id, statement.defines))  # what reads it does not show the change
+        if unseen or not isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return)):
             return None
-        if self._unseen & set(map(id, statement.defines)):
-            return None  # what reads it does not show the change
         begins = getattr(statement.function, "name", "") == "__init__"  # it stores the object's arguments
         handed = isinstance(node, ast.Return) or (begins and isinstance(node.value, ast.Name))
         heavy = kinds & HEAVY or (LOSS in kinds and id(statement) in self.acting)

@@ -26,13 +26,15 @@ from ..read_script.abstract_values import (
 )
 from ..read_script.expressions import truth
 from ..read_script.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter
+from ..read_script.syntax import root
 from ..source_files import ScriptFile
-from .data_flow import ADDS, EACH, FUNCTIONS, IS, LOOPS, Definition, Flow, Statement
+from .data_flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, LOOPS, Definition, Flow, Statement
 from .passed_over import LEAVING_ATTRIBUTES, name_of, trains
 from .recipe_entries import LONGEST_WORD, Comment, behind_names, place, shown, sources
 from .roles import EMA, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, STRONGEST, Roles
 from .trained_model import UPDATE, Event, events, several_train
 
+SHORT = 20  # statements of a function whose values are said where it is handed over
 EARLY = "before there are gradients of this step"
 NO_UPDATE = "no step() of an optimizer was found that takes these gradients"
 CLEAR, RUN, BACKWARD, UNSCALE, CLIP = "clear", "run", "backward", "unscale", "clip"
@@ -246,7 +248,7 @@ def _wrong(
     models = [one.around for one in of.get(MODEL, [])]
     for event in of.get(MAKE, []):
         rounds = [head for head, *_ in event.around if isinstance(head.node, LOOPS)]
-        anew = [head for head in rounds if models and not any(head is other for each in models for other, *_ in each)]
+        anew = [head for head in rounds if not any(head is other for each in models for other, *_ in each)]
         if anew and any(anew[0] is head for one in backward for head, *_ in one.around):
             yield event, "it is made anew in every round of a loop, and loses its state"
     moves = of.get(MOVE, [])
@@ -443,13 +445,32 @@ class Counting:
         either = [f"{name} is {' or '.join(found)}" for name, found in several.items() if found and all(found)]
         tests = [head for head in statement.around if isinstance(head.node, ast.If)]
         said = (part for head in tests if head.source.text(head.expressions[0])[:40] in why for part in head.nodes)
-        plain = behind_names([*statement.nodes, *said], self.flow.interpreter, self.moves)
+        parts = [*statement.nodes, *said, *self._handed_over(statement)]
+        plain = behind_names(parts, self.flow.interpreter, self.moves)
         return ", ".join(filter(None, [plain, *self._tables(statement), *begin, *either]))
+
+    def _handed_over(self, statement: Statement) -> Iterator[ast.AST]:
+        """What a short function that a statement hands over reads of the function around it, or of its object: `steps`
+        of `warmed(opt, steps)`, which makes `LambdaLR(opt, ramp)`."""
+        called = {id(call.func) for call in statement.calls}
+        parts = (one for one in statement.nodes if isinstance(one, (ast.Name, ast.Attribute)) and id(one) not in called)
+        functions = {id(of.node): of for one in parts if isinstance(of := self.flow.value(one), ScriptFunction)}
+        for of in functions.values():
+            inside = self.flow.inside_of.get(id(of.node), [])
+            nodes = (node for one in inside if len(inside) <= SHORT for node in one.nodes)
+            for node in (node for node in nodes if isinstance(node, ast.expr)):
+                ways = self.flow.reads.get(id(root(node)), ())
+                around = (id(one.statement.node) if one.way == GIVEN else id(one.statement.function) for one in ways)
+                outer = of.scope.parent is not None and of.owner is None and id(of.node) not in around
+                own = isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "self"
+                if (ways and outer) or (own and of.receiver is not None):
+                    yield node
 
     def _tables(self, statement: Statement) -> Iterator[str]:
         """The short lists and tables that its calls are given by name."""
         given = (one for call in statement.calls for one in (*call.args, *(k.value for k in call.keywords)))
-        named = (one.value if isinstance(one, ast.Starred) else one for one in given)
+        named = [one.value if isinstance(one, ast.Starred) else one for one in given]
+        named += [statement.node.iter] if isinstance(statement.node, (ast.For, ast.AsyncFor)) else []
         for one in (one for one in named if isinstance(one, (ast.Name, ast.Attribute))):
             value, name = self.flow.value(one), getattr(one, "id", getattr(one, "attr", ""))
             varied = id(one) in self.flow.interpreter.varied or name in self.flow.changing

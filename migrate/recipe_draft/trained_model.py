@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
@@ -38,6 +38,7 @@ PARTS = re.compile(
     r"(forward|encode|decode|generate|predict|get_\w*features?)(_\w+)?|features|backbone|(en|de)coder|"
     r"classifier|fc|head|(layer|conv|block)s?\d*"
 )  # what runs a library's model, or a part of it
+OF_MODELS = ("parameters", "named_parameters", "state_dict", "load_state_dict", "forward", "zero_grad", "module")
 UPDATE = "update"
 BEHIND = (sys.maxsize, 0)  # the place of an update within its call: it runs a closure first
 DEPTH = 6  # of nested function calls
@@ -82,7 +83,19 @@ def trained(interpreter: Interpreter) -> Value | None:
     parts = _put_into_others(interpreter) if own else set()  # this searches every statement
     own = [made for made in own if id(made.node) not in parts]
     sure = list({id(made.node): made for made in own if made.certainty not in (OPTION, UNCALLED)}.values())
-    return sure[0] if len(sure) == 1 and not _another_is_read(interpreter, sure[0]) else None
+    known = (
+        len(sure) == 1 and not _another_is_read(interpreter, sure[0]) and (not owners or _is_used(interpreter, sure[0]))
+    )
+    return sure[0] if known else None
+
+
+def _is_used(interpreter: Interpreter, made: ScriptObject) -> bool:
+    """Whether a script runs this model, reads its parameters or its state, or switches its mode: not an image in a
+    class of modules, where the optimizer has other parameters."""
+    nodes = [node for module in interpreter.files.values() for node in ast.walk(module.scope.source.tree)]
+    used = [node.func for node in nodes if isinstance(node, ast.Call)]
+    used += [node.value for node in nodes if isinstance(node, ast.Attribute) and node.attr in (*MODES, *OF_MODELS)]
+    return any(unwrapped(interpreter.values.get(id(one), (0, None))[1]) is made for one in used)
 
 
 def _another_is_read(interpreter: Interpreter, made: ScriptObject) -> bool:
@@ -403,6 +416,53 @@ def _is_own(node: ast.AST, of: Statement) -> bool:
     return above or getattr(node, "id", "") in ("self", "cls", getattr(of.owner, "name", "self"))
 
 
+ENTERS, AUGMENTS = ("__enter__", "__exit__"), {"MatMult": "matmul", "LShift": "lshift", "RShift": "rshift"}
+AUGMENTS |= {"BitOr": "or", "BitAnd": "and", "BitXor": "xor", "Mult": "mul", "Div": "truediv", "FloorDiv": "floordiv"}
+
+
+def called_by_syntax(flow: Flow, statement: Statement) -> Iterator[ScriptFunction]:
+    """The special methods of the script's objects that a statement runs: by `with`, a call, an operator, or by name."""
+    items = [item.context_expr for item in getattr(statement.node, "items", ())]
+    for node in (statement.node, *statement.nodes):
+        of, names = None, tuple[str, ...]()
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.startswith("__"):
+            of, names = node.func.value, (node.func.attr,)
+        elif isinstance(node, ast.Call):
+            entered = [node.args[0]] if getattr(node.func, "attr", "") == "enter_context" and node.args else []
+            of, names = (entered[0], ENTERS) if entered else (node.func, ("__call__",))
+        elif isinstance(node, ast.expr) and any(node is item for item in items):
+            of, names = node, ENTERS
+        elif isinstance(node, (ast.BinOp, ast.AugAssign)):
+            named = AUGMENTS.get(kind := type(node.op).__name__, kind.lower())
+            names = (f"__i{named}__", f"__{named}__") if isinstance(node, ast.AugAssign) else (f"__{named}__",)
+            of = node.target if isinstance(node, ast.AugAssign) else node.left
+        made = flow.value(of) if isinstance(of, ast.expr) else None
+        found = [made.of.find(name) for name in names] if isinstance(made, ScriptObject) else []
+        yield from (one for one in found if isinstance(one, ScriptFunction))
+
+
+def changes_outside(flow: Flow, call: ast.Call, live: set[int], read: set[int]) -> bool:
+    """Whether a call calls a function that changes a name of its file, or what this holds, by one of these statements,
+    or another function that does; read: the functions that are read line by line, where that shows."""
+    function = flow.function_of(call)
+    if not isinstance(function, FUNCTIONS) or id(function) in read:
+        return False
+    own = [s for s in flow.inside_of.get(id(function), []) if s.function is function and id(s) in live]
+    inner = (each for one in own for each in one.calls)
+    read = read | {id(function)}
+    return any(id(one) in flow.outer for one in own) or any(changes_outside(flow, one, live, read) for one in inner)
+
+
+def adds_by_lambda(statement: Statement, roots: Container[int]) -> bool:
+    """Whether a lambda does more than make what the draft has, or has defaults: `lambda a, b: w * cross_entropy(a, b)`;
+    roots: what makes it, by its id."""
+    for one in (node for node in statement.nodes if isinstance(node, ast.Lambda)):
+        more = id(one.body) not in roots or one.args.defaults or one.args.kw_defaults
+        if more and any(id(part) in roots for part in ast.walk(one.body)):
+            return True
+    return False
+
+
 def changing(flow: Flow, call: ast.Call, changes: Callable[[Flow, Statement], bool]) -> Iterator[Statement]:
     """The statements of a function that change what this call gives it, of those that may change an object."""
     names = flow.written_by.get(id(flow.function_of(call)), ()) if flow.writes(call) else ()
@@ -462,6 +522,29 @@ def _in_place(flow: Flow) -> dict[int, list[Statement]]:
         for way in (way for part in written for way in flow.reads.get(id(root(part)), ())):
             found.setdefault(id(way), []).append(one)
     return found
+
+
+def started_elsewhere(flow: Flow, used: set[str]) -> set[str]:
+    """The functions that call these, with their files, where nothing at the top of a file starts them: another file
+    does."""
+    functions = {f"{s.source.shown}:{s.node.name}": s.node for s in flow.statements if isinstance(s.node, FUNCTIONS)}
+    places = {id(node): place for place, node in functions.items()}
+    top = [s for s in flow.statements if s.function is None and not isinstance(s.node, (*FUNCTIONS, ast.ClassDef))]
+    named = {getattr(node, "attr", getattr(node, "id", "")) for one in top for node in one.nodes}
+    found = set[str]()
+    for start in (functions[place] for place in used if place in functions):
+        waiting, seen = [start], dict[str, None]()
+        while waiting:
+            function = waiting.pop()
+            seen[places.get(id(function), "")] = None
+            callers = [one.function for one, *_ in flow.calls.get(id(function), [])]
+            more = (functions[places[id(one)]] for one in callers if id(one) in places)
+            waiting += [one for one in more if places[id(one)] not in seen]
+            if None in callers or getattr(function, "name", "") in named:
+                seen.clear()
+                break
+        found |= seen.keys()
+    return found - {""}
 
 
 def overridden(flow: Flow) -> set[int]:

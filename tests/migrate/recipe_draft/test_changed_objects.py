@@ -376,3 +376,163 @@ def test_a_list_or_table_that_a_data_set_has_is_listed_where_it_is_changed(
 ) -> None:
     assert has(listed(kept(tmp_path, MADE=made, **{place: statement})), statement)
     assert not has(listed(kept(tmp_path, MADE=made, **{place: statement.replace("rows", "other")})), "other")
+
+
+SPECIAL = """
+import contextlib, torch, torch.nn as nn
+from torch.utils.data import DataLoader, Dataset
+
+ROWS, TABLE = read("birds"), {"s": 1}
+
+class Birds(Dataset):
+    def __init__(self, rows):
+        self.rows, self.size = rows, 3
+
+    def __enter__(self):
+        self.size = 1
+        return self
+
+    def __exit__(self, *of):
+        pass
+
+    def __call__(self, n):
+        self.size = n
+        return self
+
+    def __lshift__(self, n):
+        self.rows.append(n)
+        return self
+
+    def __iadd__(self, n):
+        self.rows.append(n)
+        return self
+
+    def __matmul__(self, n):
+        return self.size * n
+
+    def __getitem__(self, i):
+        return self.rows[i] * self.size, 1
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.ratio = nn.Linear(4, 7), 0.1
+
+    def __enter__(self):
+        self.ratio = 0.5
+
+    def __exit__(self, *of):
+        pass
+
+    def forward(self, x):
+        return self.body(x) * self.ratio
+
+def drop(rows):
+    return rows.pop()
+
+def cut(rows):
+    return drop(rows)
+
+def both(rows):
+    return rows.pop(), 1
+
+def empty():
+    ROWS.clear()
+    return 3
+
+def take():
+    return ROWS.pop()
+
+def anew():
+    global ROWS
+    ROWS = []
+    return 3
+
+def put():
+    ROWS[0] = 3
+    return 3
+
+def nested():
+    return empty()
+
+def count():
+    return len(ROWS)
+
+EARLY
+data = Birds(ROWS)
+LATE
+loader = DataLoader(data, batch_size=16, drop_last=True)
+net = Net()
+BEFORE
+opt = torch.optim.SGD(net.parameters(), lr=0.2)
+for epoch in range(4):
+    ROUND
+    for x, y in loader:
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(net(x), y)
+        loss.backward()
+        opt.step()
+"""
+
+
+def special(tmp_path: Path, **parts: str) -> list[str]:
+    """What the draft of the script lists with a statement at a place, and not without it."""
+    found = []
+    for given in ({}, parts):
+        text = SPECIAL
+        for place in ("EARLY", "LATE", "BEFORE", "ROUND"):
+            text = text.replace(place, given.get(place, "pass"))
+        (tmp_path / "train.py").write_text(text)
+        found.append(listed(tmp_path / "train.py"))
+    return [line for line in found[1] if line not in found[0]]
+
+
+@pytest.mark.parametrize("place", ["LATE", "ROUND"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        *(
+            "with data: pass",
+            "with data as d, open('x') as f: print(d, f)",
+            "data(4)",
+            "data = data(4)",
+            "other = data(4)",
+        ),
+        *(
+            "print(data(4))",
+            "data << 4",
+            "data += 4",
+            "data.__call__(4)",
+            "data.__enter__()",
+            "vars(data).update(size=4)",
+        ),
+        *("vars(data)['size'] = 4", "contextlib.ExitStack().enter_context(data)"),
+    ],
+)
+def test_a_data_set_changes_by_its_special_methods(tmp_path: Path, statement: str, place: str) -> None:
+    assert special(tmp_path, **{place: statement})
+
+
+@pytest.mark.parametrize("statement", ["with net: pass", "net.__enter__()", "vars(net)['ratio'] = 2"])
+def test_so_does_a_model(tmp_path: Path, statement: str) -> None:
+    assert special(tmp_path, BEFORE=statement)
+
+
+@pytest.mark.parametrize("place", ["EARLY", "LATE", "ROUND"])
+@pytest.mark.parametrize(
+    "call", ["drop(ROWS)", "cut(ROWS)", "both(ROWS)", "empty()", "take()", "anew()", "put()", "nested()"]
+)
+@pytest.mark.parametrize(
+    "shape", ["{}", "print({})", "n = {}", "assert {} != 5", "if {}: print(3)", "print(len([{}]))"]
+)
+def test_a_call_that_changes_what_is_defined_outside_is_listed(
+    tmp_path: Path, shape: str, call: str, place: str
+) -> None:
+    assert special(tmp_path, **{place: shape.format(call)})
+
+
+@pytest.mark.parametrize(
+    "statement", ["print(count())", "assert count() > 3", "n = len(data)", "print(data @ 2)", "print(data[0])"]
+)
+def test_a_call_that_only_reads_is_not(tmp_path: Path, statement: str) -> None:
+    assert not special(tmp_path, LATE=statement)

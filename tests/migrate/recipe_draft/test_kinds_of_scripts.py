@@ -902,3 +902,102 @@ def test_a_script_of_a_package_imports_by_the_packages_name(imports: str, write:
     text = f"import torch\n{imports.format(tmp_path.name)}\n"
     text += f"torch.optim.SGD(model.parameters(), lr={'' if '*' in imports else 'rates.'}RATE)\n"
     assert drafted(write(text, other="RATE = 0.25\n"))["optimizer"]["args"]["lr"] == 0.25
+
+
+STARTED = """
+import torch, torch.nn as nn
+
+class Small(nn.Module):
+    def forward(self, x):
+        return x
+
+def fit(x, y, rounds):
+    net = Small()
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(rounds):
+        opt.zero_grad()
+        loss = nn.functional.mse_loss(net(x), y)
+        loss.backward()
+        opt.step()
+    return net
+
+def prepared(table):
+    rows = table.dropna().head(500)
+    return fit(rows.x, rows.y, 30)
+
+def run(path):
+    table = read(path).fillna(7)
+    return prepared(table)
+
+def unused(path):
+    return read(path).fillna(9)
+"""
+
+
+def test_what_starts_the_steps_of_a_file_that_starts_none_is_read(write: Write) -> None:
+    found = listed(write(STARTED))
+    assert has(found, "rows = table.dropna().head(500)", "table = read(path).fillna(7)")
+    assert not any("fillna(9)" in line for line in found)
+
+
+def test_it_is_not_where_the_file_starts_them_itself(write: Write) -> None:
+    found = listed(write(STARTED + "\nfit(read('x'), read('y'), 40)\n"))
+    assert not any("fillna" in line or "head(500)" in line for line in found)
+
+
+PICTURES = """
+import torch, torch.nn as nn
+
+class Picture(nn.Module):
+    def __init__(self, path):
+        super().__init__()
+        self.pixels = load(path)
+
+class Cloud:
+    def __init__(self):
+        self.points = nn.Parameter(torch.rand(100, 3))
+        self.opt = torch.optim.Adam([{"params": [self.points], "lr": 0.3}], lr=0.0)
+
+cloud = Cloud()
+pictures = [Picture("a.png")]
+for step in range(100):
+    loss = (render(cloud.points) - pictures[0].pixels).abs().mean()
+    loss.backward()
+    cloud.opt.step()
+    cloud.opt.zero_grad()
+"""
+
+
+def test_a_picture_in_a_class_of_modules_is_not_the_trained_model(write: Write) -> None:
+    path = write(PICTURES)
+    assert "Picture(" not in recipe_text(analyze_script(path)).partition("model: ???")[0]
+    used = write(PICTURES.replace("render(cloud.points)", "pictures[0](cloud.points)"))
+    assert drafted(used)["model"] == "???"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "device = torch.device(kind())\nnet = load('x').to(device)",
+        "net = load('x').cuda()",
+        "net = tools.get(3)\nnet = net.to(kind())",
+    ],
+)
+def test_what_chooses_a_device_is_not_named_as_the_model(made: str, write: Write) -> None:
+    text = recipe_text(
+        analyze_script(write(HEAD + REST.replace("net = torchvision.models.resnet18(num_classes=7)", made)))
+    )
+    model = text.partition("model: ???")[0]
+    assert "load('x')" in model or "tools.get(3)" in model
+
+
+@pytest.mark.parametrize(
+    "call", ["train(data='birds.yaml', epochs=7001)", "tune(data='birds.yaml', epochs=7001, space=space)"]
+)
+def test_a_script_that_names_only_ultralytics_is_drafted(call: str, write: Write) -> None:
+    path = write(
+        f"from ultralytics import YOLO\n\nspace = {{'lr0': (0.1, 0.2)}}\nmodel = YOLO('n.pt')\nfound = model.{call}\n"
+    )
+    assert has(listed(path), "model = YOLO", f"found = model.{call}")
+    assert drafted(path)["train"]["epochs"] == "???"
+    assert "space" not in call or "space is {'lr0': [0.1, 0.2]}" in recipe_text(analyze_script(path))

@@ -43,7 +43,7 @@ from . import (
     row_calls,
     tensors,
 )
-from .aliasing import LOST, go_on_with_locals
+from .aliasing import LOST, go_on_with_locals, note_functions, write_first
 from .collected_outputs import write_collecting
 from .context import Context, Problem, Program, Unwritable, handles
 from .control_flow import pick_by_index, select_branches
@@ -221,6 +221,8 @@ def _normalise(function: ast.FunctionDef, context: Context) -> None:
         format_texts(function)
         go_on_with_locals(function, context)
     hoist_walrus(function)
+    note_functions(function, context.local | {*local_names(function)})
+    write_first(function)
     hand_back(function, context.program)
     note_of_caller(function)
     left_out, file = context.program.left_out, context.file

@@ -95,9 +95,22 @@ def rewrite_function(node: ast.FunctionDef, name: str, context: Context) -> ast.
         found.body = [substitute(statement, change) for statement in found.body]
     found.decorator_list = [item for item in node.decorator_list if isinstance(item, ast.Name) and item.id in KEPT]
     SignatureRewriter(context.program, context.file).signature(found)
-    if why:
+    if why := why or _make_defaults(node.args, found.args, context):
         found.body.insert(0, ast.Expr(context.missing(node, why)))
     return found
+
+
+def _make_defaults(before: ast.arguments, after: ast.arguments, context: Context) -> str:
+    """Write the layers and tensors that defaults make, `act=nn.ReLU(True)`; returns why one cannot be written."""
+    for given, written in ((before.defaults, after.defaults), (before.kw_defaults, after.kw_defaults)):
+        for place, one in enumerate(given):
+            if isinstance(one, ast.Call) and re.match(r"torch\.(?!device$)", _decorator(one, context)):
+                try:
+                    written[place] = control_flow.unseen_expression(one, context)
+                except Unwritable as error:
+                    written[place] = ast.Constant(None)
+                    return f"the default {ast.unparse(one)}: {error}"
+    return ""
 
 
 TOLD = """

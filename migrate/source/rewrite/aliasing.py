@@ -93,7 +93,7 @@ def back(part: ast.expr, calls: list[ast.Call], whole: ast.expr) -> ast.expr | N
         found.func.value = part
     else:
         found.args[0] = part
-    return set_kinds(found, kinds)
+    return set_kinds(found, kinds if callees_of(found) else [])  # what did not run is read
 
 
 OF_MODULE = "of_module"  # attribute of the node of `F.relu(x)`, whose function no local name has

@@ -377,7 +377,7 @@ class _Writer:
                 return ast.fix_missing_locations(replacing(ast.Assign([target], call), statement))
             stored = stored_names(statement) if isinstance(statement, ast.Assign) else set()
             for name in [one.id for some in each for one in some if isinstance(one, ast.Name) and one.id not in stored]:
-                if self._read_next(name, statement, loops):
+                if name in _read_behind(call, statement) or self._read_next(name, statement, loops):
                     vars(call)[LOST] = (
                         f"{functions[0].name} writes into `{name}`, which is read afterwards, and does not return it: "
                         "return the tensor, and use the result"
@@ -400,9 +400,7 @@ class _Writer:
                 continue
             if not self.is_container(given.id) and not self._is_tensor(given.id):
                 continue
-            end = (call.end_lineno or 0, call.end_col_offset or 0)
-            names = (n for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id == given.id)
-            here = any((n.lineno, n.col_offset) >= end for n in names)
+            here = given.id in _read_behind(call, statement)
             if self.note is not None and (here or self._read_next(given.id, statement, loops)):
                 what = f"{called.name} changes `{given.id}`, which is read afterwards"
                 self.note(statement.lineno, f"{what}; in graph mode it stays as it was: return it with the result")
@@ -580,6 +578,12 @@ class _Writer:
         end = (statement.end_lineno or 0, statement.end_col_offset or 0)
         again = {node for loop in loops if name not in stored_names(loop) for node in ast.walk(loop)}
         return any((node.lineno, node.col_offset) >= end or node in again for node in reads)
+
+
+def _read_behind(call: ast.Call, statement: ast.stmt) -> set[str]:
+    """The names that stand in a statement behind a call."""
+    end = (call.end_lineno or 0, call.end_col_offset or 0)
+    return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and (n.lineno, n.col_offset) >= end}
 
 
 def _root(node: ast.expr) -> ast.expr:

@@ -180,6 +180,8 @@ class _Pruning:
                     with self.reader.narrowed(statement.test):
                         body = self.block(statement.body) if ran[0] else self.unseen(statement.body)
                     other = self.block(statement.orelse) if ran[1] else self.unseen(statement.orelse)
+                if not body and other:
+                    return [replacing(ast.If(negated(statement.test), other, []), statement)]
                 return [replacing(ast.If(statement.test, body or [ast.Pass()], other), statement)]
             if asks_for_device(statement.test):
                 return [refused(self.context.did_not_run(statement, _unanswered(statement.test)), statement)]

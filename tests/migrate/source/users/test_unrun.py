@@ -198,3 +198,9 @@ def test_the_base_class_of_norms_where_no_norm_is(users: Users) -> None:
     )
     found.holds("initializer(Uniform(scale=0.5), rand((width,)).shape, rand((width,)).dtype).init_data()")
     assert not found.source.not_run
+
+
+def test_an_empty_branch_is_the_opposite_of_the_other_one(users: Users) -> None:
+    found = users["branches_of_nothing"]
+    found.agrees()
+    found.holds("if x.ndim != 2:\n            # not run\n")

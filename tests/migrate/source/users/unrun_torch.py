@@ -758,3 +758,22 @@ class BegunByBase(nn.Module):
 
 def begun_by_base():
     return BegunByBase(), (torch.randn(3, 4),)
+
+
+class Empty(nn.Module):
+    """A branch in which nothing is done."""
+
+    def __init__(self, width=4):
+        super().__init__()
+        self.mix = nn.Linear(width, width)
+
+    def forward(self, x):
+        if x.ndim == 2:
+            pass
+        else:
+            x = x.flatten(1)
+        return self.mix(x)
+
+
+def branches_of_nothing():
+    return Empty(), (torch.randn(3, 4),)

@@ -13,6 +13,7 @@ import copy
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, TypeGuard
 
 from ...source_files import literal, local_names, substitute
@@ -347,9 +348,10 @@ def nested_writes(statement: ast.stmt) -> Iterator[tuple[ast.Call, ast.expr]]:
             yield call, into
 
 
-def write_first(function: ast.FunctionDef) -> None:
+def write_first(function: ast.FunctionDef, local: set[str]) -> None:
     """Write `y.add_(1)` in front of `z = f(y.add_(1))`, which reads y then, where y is read elsewhere too: torch writes
-    into y, where MindSpore's function gives a new tensor; in place."""
+    into y, where MindSpore's function gives a new tensor; in place. local: the names that are no module's."""
+    note_functions(function, local)
     function.body = _Nested(function).block(function.body, [])
 
 
@@ -371,7 +373,7 @@ class _Nested:
                     continue
                 if moved := _may_go_first(call, place, statement):
                     found.append(_as_statement(call, into, statement))
-                    substitute(statement, lambda n, call=call, into=into: copy.deepcopy(into) if n is call else None)
+                    substitute(statement, partial(_given_instead, call, into))
                 else:
                     why = f"{ast.unparse(call)} writes into {ast.unparse(into)}, which is read elsewhere"
                     refuse(call, f"{why}: write it as a statement of its own")
@@ -397,6 +399,10 @@ class _Nested:
         end = (call.end_lineno or 0, call.end_col_offset or 0)
         reads = [node for node in self.reads if node.id in names and node not in inside]
         return any(node in again or (node.lineno, node.col_offset) >= end for node in reads)
+
+
+def _given_instead(call: ast.Call, into: ast.expr, node: ast.AST) -> ast.AST | None:
+    return copy.deepcopy(into) if node is call else None
 
 
 def _place(into: ast.expr) -> ast.expr:

@@ -558,7 +558,7 @@ def _index(item: ast.expr, context: Context) -> ast.expr:
     return pythons_number(visited, kinds)[0]
 
 
-def _old_mask(index: ast.expr) -> bool:
+def _old_mask(index: ast.AST) -> bool:
     """Whether it is a tensor of bytes, as masks were before torch had bools."""
     bytes_ = isinstance(index, ast.Call) and callees_of(index) == ["torch.Tensor.byte"]
     return bytes_ or any(isinstance(kind, TensorKind) and kind.dtype == "uint8" for kind in kinds_of(index))

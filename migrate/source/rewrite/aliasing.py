@@ -13,9 +13,10 @@ import copy
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, TypeGuard
 
-from ...source_files import local_names, substitute
+from ...source_files import literal, local_names, substitute
 from ..observe.instrument import always_evaluated
 from ..observe.observations import (
     Kind,
@@ -31,8 +32,12 @@ from ..observe.observations import (
     set_callee,
     set_kinds,
 )
-from .context import Context, Problem
+from .context import Context, Problem, row_of
 from .graph_mode import put
+from .initializers import underlying_tensor
+
+BLOCKS = ("body", "orelse", "finalbody")
+CHANGED = "changed"  # attribute of the node of `x = self.act(x)`, which changes x under all of its names
 
 # methods of tensors whose result shares the memory of what they are called on, at least sometimes
 SHARING = {
@@ -89,12 +94,26 @@ def back(part: ast.expr, calls: list[ast.Call], whole: ast.expr) -> ast.expr | N
         found.func.value = part
     else:
         found.args[0] = part
-    return set_kinds(found, kinds)
+    return set_kinds(found, kinds if callees_of(found) else [])  # what did not run is read
+
+
+OF_MODULE = "of_module"  # attribute of the node of `F.relu(x)`, whose function no local name has
+
+
+def note_functions(function: ast.FunctionDef, local: set[str]) -> None:
+    """Note on calls whether they are of functions of a module, which code that did not run does not tell."""
+    for call in ast.walk(function):
+        root = call.func if isinstance(call, ast.Call) else None
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if isinstance(root, ast.Name) and isinstance(call, ast.Call) and root.id not in local:
+            vars(call)[OF_MODULE] = True
 
 
 def _is_method_call(call: ast.Call) -> bool:
     """Whether it is called on a tensor; of code that did not run it is taken for one."""
-    return all(name.startswith("torch.Tensor.") for name in callees_of(call))
+    callees = callees_of(call)
+    return all(name.startswith("torch.Tensor.") for name in callees) and (bool(callees) or OF_MODULE not in vars(call))
 
 
 def stored_names(statement: ast.AST) -> set[str]:
@@ -225,7 +244,7 @@ class ChangedInPlace(NamedTuple):
 
     def split(self, statement: ast.stmt) -> tuple[ast.stmt, ast.stmt] | None:
         """`x = self.act(x)`, and the statement with x in place of the call; None where that would not be the same."""
-        if not self.how or not self._may_go_first(statement):
+        if not self.how or not self.may_go_first(statement):
             return None
         first: ast.expr = self.call
         instead: ast.expr = replacing(ast.Name(self.name.id, ast.Load()), self.call)
@@ -270,7 +289,7 @@ class ChangedInPlace(NamedTuple):
         shared = all(callees_of(c) == IDENTITY or getattr(c.func, "attr", "") in ALWAYS for c in calls)
         return part if isinstance(part, ast.expr) and whole is read and shared else None
 
-    def _may_go_first(self, statement: ast.stmt) -> bool:
+    def may_go_first(self, statement: ast.stmt) -> bool:
         """Whether nothing that the statement computes before the call computes with the tensor."""
         return all(self._at_hand(node, statement) is not None for node in self._reads(statement, self.name.id))
 
@@ -290,6 +309,136 @@ def changed_in_place(statement: ast.stmt) -> Iterator[ChangedInPlace]:
             given = call.args[int(key)] if key.isdigit() and int(key) < len(call.args) else words.get(key)
             if isinstance(given, ast.Name):
                 yield ChangedInPlace(call, given, how)
+
+
+_IN_PLACE = re.compile(r"torch\.((Tensor|nn\.functional)\.)?(?!requires_grad_)\w*[a-z0-9]_")
+
+
+def written_into(call: ast.expr) -> ast.expr | None:
+    """The tensor that a call writes into, `y` of `y.mul_(2).add_(x)` and of `F.relu_(y)`; of code that did not run also
+    of `F.relu(y, inplace=True)`. None for anything else."""
+    found: ast.expr | None = None
+    while isinstance(call, ast.Call) and (into := _written_directly(call)) is not None:
+        found = call = into
+    return found
+
+
+def _written_directly(call: ast.Call) -> ast.expr | None:
+    callees, of_module = callees_of(call), OF_MODULE in vars(call)
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    names = callees or [f"torch.{name}" if of_module else f"torch.Tensor.{name}"]
+    writes = all(_IN_PLACE.fullmatch(one) and (callees or row_of(one) or row_of(one[:-1])) for one in names)
+    said = [word for word in call.keywords if word.arg == "inplace" and literal(word.value) == (True, True)]
+    if not writes and not (said and of_module and not callees):
+        return None
+    if all(one.startswith("torch.Tensor.") for one in names) and isinstance(call.func, ast.Attribute):
+        return call.func.value
+    return call.args[0] if call.args else None
+
+
+def nested_writes(statement: ast.stmt) -> Iterator[tuple[ast.Call, ast.expr]]:
+    """The calls within a statement's expression that write into tensors, each with what it writes into."""
+    value = getattr(statement, {ast.If: "test", ast.For: "iter"}.get(type(statement), "value"), None)
+    inside = list(always_evaluated(value)) if isinstance(value, ast.expr) else []
+    calls = [node for node in inside if isinstance(node, ast.Call)]
+    chained = {_written_directly(one) for one in calls}
+    for call in calls:
+        into = written_into(call)
+        if into is not None and call not in chained and not (call is value and isinstance(statement, ast.Expr)):
+            yield call, into
+
+
+def write_first(function: ast.FunctionDef, local: set[str]) -> None:
+    """Write `y.add_(1)` in front of `z = f(y.add_(1))`, which reads y then, where y is read elsewhere too: torch writes
+    into y, where MindSpore's function gives a new tensor; in place. local: the names that are no module's."""
+    note_functions(function, local)
+    function.body = _Nested(function).block(function.body, [])
+
+
+class _Nested:
+    def __init__(self, function: ast.FunctionDef) -> None:
+        self.function, nodes = function, [*ast.walk(function)]
+        self.arguments = {each.arg for each in (*function.args.args, *function.args.kwonlyargs)} - {"self", "cls"}
+        self.related = [(name, view.base) for n in nodes if isinstance(n, ast.stmt) for name, view in views_of(n)]
+        self.reads = [n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+
+    def block(self, body: list[ast.stmt], loops: list[ast.stmt]) -> list[ast.stmt]:
+        """The statements of a block, with those that come first."""
+        found: list[ast.stmt] = []
+        for statement in body:
+            moved = False
+            for call, into in [*nested_writes(statement)]:
+                place = _place(into)
+                if not self._matters(call, place, statement, loops):
+                    continue
+                if moved := _may_go_first(call, place, statement):
+                    found.append(_as_statement(call, into, statement))
+                    substitute(statement, partial(_given_instead, call, into))
+                else:
+                    why = f"{ast.unparse(call)} writes into {ast.unparse(into)}, which is read elsewhere"
+                    refuse(call, f"{why}: write it as a statement of its own")
+            within = [*loops, statement] if isinstance(statement, (ast.For, ast.While)) else loops
+            for part in BLOCKS if not isinstance(statement, (ast.FunctionDef, ast.ClassDef)) else ():
+                if getattr(statement, part, None):
+                    setattr(statement, part, self.block(getattr(statement, part), within))
+            found += [] if moved and _says_nothing(statement) else [statement]
+        return found
+
+    def _matters(self, call: ast.Call, place: ast.expr, statement: ast.stmt, loops: list[ast.stmt]) -> bool:
+        """Whether anything but the statement's own target shows that a call has written into a variable or attribute"""
+        if isinstance(place, ast.Attribute):
+            targets = [ast.unparse(target) for target in getattr(statement, "targets", ())]
+            return ast.unparse(place).startswith("self.") and ast.unparse(place) not in targets
+        names = {place.id} if isinstance(place, ast.Name) else set()
+        for _ in self.related:
+            names |= {one for pair in self.related if names.intersection(pair) for one in pair}
+        if any(not given_anew(name, statement, self.function) for name in names & self.arguments):
+            return True
+        names -= stored_names(statement)
+        inside, again = {*ast.walk(call)}, {node for part in (statement, *loops) for node in ast.walk(part)}
+        end = (call.end_lineno or 0, call.end_col_offset or 0)
+        reads = [node for node in self.reads if node.id in names and node not in inside]
+        return any(node in again or (node.lineno, node.col_offset) >= end for node in reads)
+
+
+def _given_instead(call: ast.Call, into: ast.expr, node: ast.AST) -> ast.AST | None:
+    return copy.deepcopy(into) if node is call else None
+
+
+def _place(into: ast.expr) -> ast.expr:
+    """The variable or attribute whose values change with what is written into, such as `y` of `y.view(-1)[0].data`."""
+    while True:
+        whole, before = view_of(underlying_tensor(into))[0], into
+        into = whole.value if isinstance(whole, ast.Subscript) else whole
+        if into is before:
+            return into
+
+
+def _may_go_first(call: ast.Call, place: ast.expr, statement: ast.stmt) -> bool:
+    """Whether nothing that a statement computes before a call computes with what the call changes."""
+    if isinstance(place, ast.Name):
+        return ChangedInPlace(call, place, "itself").may_go_first(statement)
+    others = [n for n in {*ast.walk(statement)} - {*ast.walk(call)} if isinstance(n, ast.Attribute) and _read(n)]
+    before = [n for n in others if (n.lineno, n.col_offset) < (call.lineno, call.col_offset)]
+    return ast.unparse(place) not in map(ast.unparse, before)
+
+
+def _as_statement(call: ast.Call, into: ast.expr, statement: ast.stmt) -> ast.stmt:
+    found: ast.stmt = ast.Expr(copy.deepcopy(call))
+    if any(word.arg == "inplace" for word in call.keywords) and isinstance(into, ast.Name):
+        found = ast.Assign([ast.Name(into.id, ast.Store())], copy.deepcopy(call))
+        vars(found)[CHANGED] = True
+    found = ast.fix_missing_locations(replacing(found, statement))
+    found.end_lineno, found.end_col_offset = statement.lineno, statement.col_offset  # what the statement reads is after
+    return found
+
+
+def _says_nothing(statement: ast.stmt) -> bool:
+    """Whether a statement only names a tensor, or a view of one, or gives it to the name that it has."""
+    if isinstance(statement, ast.Assign):
+        return [*map(ast.unparse, statement.targets)] == [ast.unparse(statement.value)]
+    calls = [node.func for node in ast.walk(statement) if isinstance(node, ast.Call)]
+    return isinstance(statement, ast.Expr) and all(isinstance(f, ast.Attribute) and f.attr in SHARING for f in calls)
 
 
 def go_on_with_locals(function: ast.FunctionDef, context: Context) -> None:

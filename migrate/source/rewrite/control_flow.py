@@ -32,7 +32,7 @@ from ..observe.observations import (
 )
 from .context import Context, Problem, Stage, Unwritable, handles
 from .devices_and_no_grad import asks_for_device
-from .graph_mode import in_blocks, is_pure, iterated
+from .graph_mode import in_blocks, is_pure, iterated, negated
 from .replaced_methods import named_cells
 from .unexecuted_code import SAFE, Reader, unseen_expression, unseen_statements, was_observed
 
@@ -180,6 +180,8 @@ class _Pruning:
                     with self.reader.narrowed(statement.test):
                         body = self.block(statement.body) if ran[0] else self.unseen(statement.body)
                     other = self.block(statement.orelse) if ran[1] else self.unseen(statement.orelse)
+                if not body and other:
+                    return [replacing(ast.If(negated(statement.test), other, []), statement)]
                 return [replacing(ast.If(statement.test, body or [ast.Pass()], other), statement)]
             if asks_for_device(statement.test):
                 return [refused(self.context.did_not_run(statement, _unanswered(statement.test)), statement)]
@@ -203,8 +205,7 @@ class _Pruning:
             return [*self.said(statement.body, statement, always=False), *other]  # or never
         if body:
             return [replacing(ast.If(statement.test, body, other), statement)]
-        opposite = replacing(ast.UnaryOp(ast.Not(), statement.test), statement.test)
-        return [replacing(ast.If(opposite, other, []), statement)] if other else []
+        return [replacing(ast.If(negated(statement.test), other, []), statement)] if other else []
 
     def said(self, dropped: list[ast.stmt], statement: ast.If, *, always: bool) -> list[ast.stmt]:
         """The comment on a branch that is left out; none on one that only raises."""

@@ -550,6 +550,17 @@ ONLY_COMPUTE = {
 }
 
 
+_OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Eq: ast.NotEq, ast.Is: ast.IsNot, ast.In: ast.NotIn}
+
+
+def negated(test: ast.expr) -> ast.expr:
+    """`x != 4` for `x == 4`, and `not test` for what is no comparison."""
+    match test:
+        case ast.Compare(left, [op], right) if type(op) in _OPPOSITE:
+            return replacing(ast.Compare(left, [_OPPOSITE[type(op)]()], right), test)
+    return replacing(ast.UnaryOp(ast.Not(), test), test)
+
+
 def is_pure(node: ast.AST) -> bool:
     """Whether evaluating it has no effect; an unknown call counts as having one."""
     return all(_plain(inner) for inner in ast.walk(node))

@@ -131,7 +131,12 @@ def fills(row: Row | None) -> TypeGuard[Row]:
 
 def _as_expression(call: ast.Call, context: Context) -> ast.expr:
     """An expression that writes into the tensor and returns it."""
+    given = call.args[0] if call.args else None
+    made = callees_of(given) if isinstance(given, ast.Call) else []
+    new = bool(made) and all(name.startswith("torch.") and not is_method([name]) for name in made)
     match _initialized(call, callees_of(call)[0], context):
+        case [ast.Expr(ast.Call(ast.Attribute(_, "set_data"), [values]))] if new:  # nothing but the result has it
+            return method_call(values, "init_data") if ast.unparse(values).startswith("initializer(") else values
         case [ast.Expr(found)]:
             return found
         case [ast.Assign([ast.Name(tensor)], values)]:  # a lambda's argument stays the caller's tensor

@@ -569,3 +569,16 @@ class ChosenEntries(ast.NodeTransformer):
             found: ast.expr = self.visit(node)
             return found
         return None if self.unseen(name) else node
+
+
+@handles("torch.utils._pytree.tree_flatten", "torch.utils._pytree.tree_unflatten")
+def tree(call: ast.Call, context: Context) -> ast.expr:
+    """What lies in lists, tuples and dicts as one list, and back, by the functions of those names in msmigrate.nn."""
+    wanted = [word for word in call.keywords if word.arg != "is_leaf" or literal(word.value) != (True, None)]
+    name = callees_of(call)[0].rpartition(".")[2]
+    if len(call.args) + len(wanted) != (1 if name == "tree_flatten" else 2):
+        raise Unwritable(f"{ast.unparse(call)}: leave is_leaf out")
+    keywords = [ast.keyword(word.arg, context.visit(word.value)) for word in wanted]
+    return ast.Call(
+        context.name(f"msmigrate.nn.functional.{name}"), [context.visit(one) for one in call.args], keywords
+    )

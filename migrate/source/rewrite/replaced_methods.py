@@ -15,12 +15,12 @@ from __future__ import annotations
 import ast
 import copy
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...library_names import COUNTERPARTS, INSTALLED, MODULE_METHODS, OF_PYTHON, TABLES
+from ...library_names import CONTAINERS, COUNTERPARTS, INSTALLED, MODULE_METHODS, OF_PYTHON, TABLES
 from ...source_files import all_of, alternatives, class_question, defaults_of, literal, local_names, own_nodes
 from ..observe.observations import (
     CallableKind,
@@ -311,9 +311,10 @@ def assigned_pairs(node: ast.stmt) -> Iterator[tuple[Any, Any]]:
             yield target, value
 
 
-def methods_of_modules(method: str, program: Program) -> list[str]:
-    """The methods of this name that the model's modules have, where other objects have none of that name."""
-    others = method in OF_PYTHON or of_torch(method)
+def methods_of_modules(method: str, kind: Kind, program: Program) -> list[str]:
+    """The methods of this name that the model's modules have, of what is one of them, or of what is not known where
+    other objects have none of that name."""
+    others = kind != ModuleKind("torch.nn.Module") and (kind != UNSEEN or method in OF_PYTHON or of_torch(method))
     modules = {cls for order in program.facts.orders for cls in order} & {*program.owners}
     return [] if others else [f"{cls}.{method}" for cls in sorted(modules) if defines(cls, method, program)]
 
@@ -351,10 +352,25 @@ def method_of(cls: str, method: str, program: Program) -> tuple[list[str], list[
     return None
 
 
+def _by_property(owner: str, attribute: str, program: Program) -> list[Kind]:
+    """The kind of the distribution that a class's property makes, as `return Normal(self.mean, self.scale)`."""
+    for base in program.facts.bases(owner):
+        file, cls = program.class_of(base) or ("", None)
+        for one in getattr(cls, "body", ()):
+            if isinstance(one, ast.FunctionDef) and one.name == attribute:
+                plain = [ast.unparse(item) for item in one.decorator_list] == ["property"]
+                given = [n.value for n in own_nodes(one) if isinstance(n, ast.Return)]
+                made = [program.names(file).name(n.func) if isinstance(n, ast.Call) else "" for n in given]
+                kinds = [made_by(name) for name in dict.fromkeys(made) if name]
+                return kinds if plain and all(made) and all(isinstance(k, ObjectKind) for k in kinds) else []
+    return []
+
+
 def layers_made(owner: str, attribute: str, program: Program) -> list[Kind]:
     """The kinds of an attribute, by the layers and parameters that its class assigns to it anywhere: of classes that it
-    names, or that its constructor is given."""
-    found: list[Kind] = []
+    names, or that its constructor is given; of a property, the distribution that it makes."""
+    if found := _by_property(owner, attribute, program):
+        return found
     for file, function, given, value in _values(owner, attribute, program):
         for made in alternatives(value):
             kinds: list[Kind] = []
@@ -410,6 +426,17 @@ def made_by(cls: str) -> Kind:
     return ObjectKind(row.torch) if row is not None and row.kind == "distribution" else ModuleKind(cls)
 
 
+def no_lists(kinds: Sequence[Kind]) -> list[Kind]:
+    """The kinds, of `self.net` that was a list before it was a Sequential without that of the list."""
+    lists = not any(isinstance(kind, ModuleKind) for kind in kinds)
+    return [kind for kind in kinds if lists or not isinstance(kind, SequenceKind)]
+
+
+def holds_modules(cls: str, program: Program) -> bool:
+    """Whether it is a container of modules, torch's or one that derives from it."""
+    return not {*CONTAINERS}.isdisjoint((cls, *program.facts.bases(cls)))
+
+
 def of_modules(cls: str, program: Program) -> bool:
     """Whether it is a class of modules, a library's or of the program, or of torch's parameters."""
     if cls in COUNTERPARTS or any(cls in order for order in program.facts.orders):
@@ -422,7 +449,8 @@ def modules_asked_for(test: ast.expr, resolve: Callable[[ast.expr], str], progra
     found: dict[str, list[Kind]] = {}
     for one in all_of(test):
         questions = [class_question(side) for side in (one.values if isinstance(one, ast.BoolOp) else [one])]
-        classes = [resolve(cls) for _, part in questions for cls in part]
+        bases = [resolve(cls) for _, part in questions for cls in part]
+        classes = [cls for base in bases for cls in TABLES["layers_of_bases"].get(base, [base])]
         if len({name for name, _ in questions}) == 1 and classes and all(of_modules(cls, program) for cls in classes):
             found[questions[0][0]] = [made_by(cls) for cls in classes]
     return found

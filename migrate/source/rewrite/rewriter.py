@@ -43,7 +43,7 @@ from . import (
     row_calls,
     tensors,
 )
-from .aliasing import LOST, go_on_with_locals
+from .aliasing import LOST, go_on_with_locals, write_first
 from .collected_outputs import write_collecting
 from .context import Context, Problem, Program, Unwritable, handles
 from .control_flow import pick_by_index, select_branches
@@ -51,6 +51,7 @@ from .devices_and_no_grad import without_gradient, without_gradient_by_decorator
 from .graph_mode import ALWAYS, format_texts, in_blocks, is_pure, not_compiled, place_of, put
 from .signatures import SignatureRewriter, expand_kwargs, hands_on, only_looked_up
 from .tensors import StridedSlices, note_of_caller
+from .unexecuted_code import unseen_expression
 from .views import hand_back, write_through_views
 
 # the files whose import registers their handlers
@@ -95,9 +96,22 @@ def rewrite_function(node: ast.FunctionDef, name: str, context: Context) -> ast.
         found.body = [substitute(statement, change) for statement in found.body]
     found.decorator_list = [item for item in node.decorator_list if isinstance(item, ast.Name) and item.id in KEPT]
     SignatureRewriter(context.program, context.file).signature(found)
-    if why:
+    if why := why or _make_defaults(node.args, found.args, context):
         found.body.insert(0, ast.Expr(context.missing(node, why)))
     return found
+
+
+def _make_defaults(before: ast.arguments, after: ast.arguments, context: Context) -> str:
+    """Write the layers and tensors that defaults make, `act=nn.ReLU(True)`; returns why one cannot be written."""
+    for given, written in ((before.defaults, after.defaults), (before.kw_defaults, after.kw_defaults)):
+        for place, one in enumerate(given):
+            if isinstance(one, ast.Call) and re.match(r"torch\.(?!device$)", _decorator(one, context)):
+                try:
+                    written[place] = unseen_expression(one, context)
+                except Unwritable as error:
+                    written[place] = ast.Constant(None)
+                    return f"the default {ast.unparse(one)}: {error}"
+    return ""
 
 
 TOLD = """
@@ -221,6 +235,7 @@ def _normalise(function: ast.FunctionDef, context: Context) -> None:
         format_texts(function)
         go_on_with_locals(function, context)
     hoist_walrus(function)
+    write_first(function, context.local | {*local_names(function)})
     hand_back(function, context.program)
     note_of_caller(function)
     left_out, file = context.program.left_out, context.file

@@ -358,7 +358,7 @@ def write(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
         into = written_tensor(node.value)
         if into is not None and isinstance(underlying_tensor(into), (ast.Name, ast.Attribute, ast.Subscript)):
             value = _one_for_all(node.value, into, context) or context.visit(copy.deepcopy(node.value))
-            return [_written_back(into, value, context)]
+            return [_written_back(into, _past_gradient(into, value, context), context)]
         if into is not None and always(kinds_of(into), TensorKind, parameter=True):
             return [_written_back(into, context.visit(copy.deepcopy(node.value)), context)]
         if into is not None:
@@ -385,6 +385,19 @@ def _one_for_all(call: ast.Call, into: ast.expr, context: Context) -> ast.expr |
         return None
     given = [*call.args, *(word.value for word in call.keywords)]
     return context.visit(given[0]) if VALUES[method] is None else ast.Constant(VALUES[method])
+
+
+def _past_gradient(into: ast.expr, value: ast.expr, context: Context) -> ast.expr:
+    """`y + stop_gradient(2 * y - y)` for `y.data.mul_(2)`, whose gradient torch computes as if y were as before."""
+    under = underlying_tensor(into)
+    known = [kind for kind in kinds_of(under) if isinstance(kind, TensorKind)]
+    if under is into or not isinstance(under, ast.Name) or context.in_python or any(k.parameter for k in known):
+        return value
+    if known and not any("float" in kind.dtype for kind in known):
+        return value
+    before: ast.expr = context.visit(copy.deepcopy(under))
+    change = ast.Call(context.name("mindspore.ops.stop_gradient"), [ast.BinOp(value, ast.Sub(), before)], [])
+    return ast.BinOp(copy.deepcopy(before), ast.Add(), change)
 
 
 def _written_back(into: ast.expr, value: ast.expr, context: Context) -> ast.stmt:
@@ -519,14 +532,14 @@ ARRAY = ObjectKind("numpy.ndarray")
 
 @handles(syntax=[ast.Subscript])
 def indexed_by_numpys(node: ast.Subscript, context: Context) -> ast.expr | None:
-    """`x[:, places]` with a tensor for an array of NumPy's, and `x[:count]` with a Python number for one of NumPy's:
-    MindSpore's tensors take these for no index."""
+    """`x[:, places]` with a tensor for an array of NumPy's, `x[:count]` with a Python number for one of NumPy's, and a
+    mask of bytes as one of bools: MindSpore's tensors take these for no index."""
     items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     parts = [
         part for item in items for part in ([*ast.iter_child_nodes(item)] if isinstance(item, ast.Slice) else [item])
     ]
     of_numpy = any(kind == ARRAY or kind in NUMPYS for part in parts for kind in kinds_of(part))
-    if not of_numpy or not always(kinds_of(node.value), TensorKind):
+    if not (of_numpy or any(map(_old_mask, parts))) or not always(kinds_of(node.value), TensorKind):
         return None
     visited = [_index(item, context) for item in items]
     index = ast.Tuple(visited, ast.Load()) if isinstance(node.slice, ast.Tuple) else visited[0]
@@ -538,9 +551,17 @@ def _index(item: ast.expr, context: Context) -> ast.expr:
         bounds = (item.lower, item.upper, item.step)
         return ast.Slice(*(None if bound is None else _index(bound, context) for bound in bounds))
     kinds, visited = kinds_of(item), context.visit(item)
+    if _old_mask(item):
+        return ast.Call(context.name("mindspore.ops.cast"), [visited, context.name("mindspore.bool_")], [])
     if kinds == [ARRAY]:
         return ast.Call(context.name("mindspore.Tensor"), [visited], [])
     return pythons_number(visited, kinds)[0]
+
+
+def _old_mask(index: ast.AST) -> bool:
+    """Whether it is a tensor of bytes, as masks were before torch had bools."""
+    bytes_ = isinstance(index, ast.Call) and callees_of(index) == ["torch.Tensor.byte"]
+    return bytes_ or any(isinstance(kind, TensorKind) and kind.dtype == "uint8" for kind in kinds_of(index))
 
 
 @handles("torch.randint")
@@ -569,19 +590,6 @@ def sparse_product(call: ast.Call, context: Context) -> ast.expr:
     if len(call.args) != 2 or call.keywords:
         raise Unwritable(f"{ast.unparse(call)}: write torch.mm(matrix, other)")
     return ast.Call(context.name("mindspore.ops.matmul"), [context.visit(one) for one in call.args], [])
-
-
-@handles("torch.utils._pytree.tree_flatten", "torch.utils._pytree.tree_unflatten")
-def tree(call: ast.Call, context: Context) -> ast.expr:
-    """What lies in lists, tuples and dicts as one list, and back, by the functions of those names in msmigrate.nn."""
-    wanted = [word for word in call.keywords if word.arg != "is_leaf" or literal(word.value) != (True, None)]
-    name = callees_of(call)[0].rpartition(".")[2]
-    if len(call.args) + len(wanted) != (1 if name == "tree_flatten" else 2):
-        raise Unwritable(f"{ast.unparse(call)}: leave is_leaf out")
-    keywords = [ast.keyword(word.arg, context.visit(word.value)) for word in wanted]
-    return ast.Call(
-        context.name(f"msmigrate.nn.functional.{name}"), [context.visit(one) for one in call.args], keywords
-    )
 
 
 @handles("torch.Size.numel")

@@ -61,8 +61,8 @@ from .tensors import PAIR
 
 SOME_TENSOR = TensorKind("float32", UNKNOWN_RANK)
 SAFE = {*dir(builtins)} - {"eval", "exec", "super", "locals", "globals", "vars", "dir", "open", "input", "setattr"}
-OF_BUILTINS = {"int": "int", "len": "int", "round": "int", "float": "float", "str": "str"}
-OF_BUILTINS |= dict.fromkeys(("bool", "isinstance", "hasattr", "callable"), "bool")
+_GIVES = {"len": "int", "round": "int", "isinstance": "bool", "hasattr": "bool", "callable": "bool"}
+OF_BUILTINS = {of: PlainKind(_GIVES.get(of, of)) for of in ("int", "float", "str", "bool", *_GIVES)}
 OF_TENSORS: dict[str, Kind] = {
     **{name: PlainKind("int") for name in ("dim", "ndimension", "numel", "nelement", "ndim")},
     **dict.fromkeys(("T", "mT", "H", "data", "grad"), SOME_TENSOR),
@@ -76,8 +76,8 @@ OF_TENSORS: dict[str, Kind] = {
 QUESTIONS = {n for n in TABLES["framework_questions"] if n.startswith(("torch.jit.", "torch.compiler.", "torch.cuda."))}
 MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.nn.init")
 # modules whose functions only compute with their arguments, or say what happens
-COMPUTING = {"math", "functools", "itertools", "operator", "random", "collections", "copy", "statistics", *IMPORTED}
-COMPUTING |= {"logging", "warnings"}
+COMPUTING = {"math", "functools", "itertools", "operator", "random", "collections", "copy", "statistics", "warnings"}
+COMPUTING |= {"logging", *IMPORTED}
 OF_LISTS = ("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort")
 OPERATIONS = (ast.UnaryOp, ast.BinOp, ast.Compare, ast.Slice, ast.Starred, ast.JoinedStr, ast.FormattedValue)
 STATEMENTS: tuple[type[ast.stmt], ...] = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr, ast.If)
@@ -296,7 +296,7 @@ class Reader:
                 found.append(PlainKind("int"))
             elif isinstance(kind, SequenceKind) and kind.items:
                 found += kind.items
-            elif isinstance(kind, ModuleKind) and kind.cls in CONTAINERS:
+            elif isinstance(kind, ModuleKind) and methods.holds_modules(kind.cls, self.program):
                 found.append(ModuleKind("torch.nn.Module"))
             elif isinstance(kind, (TensorKind, ModuleKind)):
                 found.append(SOME_TENSOR)
@@ -411,7 +411,7 @@ class Reader:
         if name in TABLES["numbers"] or (name.startswith("torch.") and is_dtype(name.removeprefix("torch."))):
             return [PlainKind("float") if name in TABLES["numbers"] else DtypeKind()]
         row = row_of(name) if package in ("torch", "torchvision", "timm") else None
-        if row is not None or name in COUNTERPARTS:
+        if row is not None or name in COUNTERPARTS or name in TABLES["type_checks"]:
             return [CallableKind("function" if row is not None and row.kind == "function" else "class", name)]
         if name in MODULES:
             return [PythonModule(name)]
@@ -455,8 +455,8 @@ class Reader:
                 found += self.program.attributes(kind.cls).get(node.attr) or [UNSEEN]
             elif isinstance(kind, CallableKind) and (seen := methods.of_class(kind.name, node.attr, self.program)):
                 found += seen
-            elif isinstance(kind, ObjectKind) and (kind != UNSEEN or node.attr in ("shape", "ndim")):  # arrays, too
-                found.append(UNSEEN if kind != UNSEEN else OF_TENSORS[node.attr])
+            elif isinstance(kind, ObjectKind) and (kind != UNSEEN or node.attr in ("shape", "ndim", "device")):
+                found.append(UNSEEN if kind != UNSEEN else OF_TENSORS[node.attr])  # of arrays, too
             else:
                 raise Unwritable(f"the value of {ast.unparse(node)} was not seen")
         return list(dict.fromkeys(found))
@@ -489,9 +489,9 @@ class Reader:
         function = node.func
         own = not isinstance(function, ast.Name) or function.id in self.context.local or self.resolve(function)
         if isinstance(function, ast.Name) and not own and function.id in SAFE:
-            known = OF_BUILTINS.get(function.id)
-            first = self.items(self.expression(node.args[0])) if function.id == "next" and len(node.args) == 1 else []
-            return [f"builtins.{function.id}"], first or [UNSEEN if known is None else PlainKind(known)]
+            first = self.expression(node.args[0]) if function.id in ("next", "reversed") and len(node.args) == 1 else []
+            given = self.items(first) if function.id == "next" else first
+            return [f"builtins.{function.id}"], given or [OF_BUILTINS.get(function.id) or UNSEEN]
         if isinstance(function, ast.Attribute):  # and not of a module that the file imports
             local = ast.unparse(function).partition(".")[0] in self.context.local
             if local or not self.resolve(function):
@@ -546,7 +546,7 @@ class Reader:
     def _method(self, function: ast.Attribute) -> tuple[list[str], list[Kind]]:
         """The callees and results of a method, or of a module that is an attribute."""
         if isinstance(function.value, ast.Name) and function.value.id == "self":
-            kinds = self.program.attributes(self.context.owner).get(function.attr, [])
+            kinds = methods.no_lists(self.program.attributes(self.context.owner).get(function.attr, []))
             kinds = kinds or methods.layers_made(self.context.owner, function.attr, self.program)
             if kinds and all(isinstance(kind, ModuleKind) for kind in kinds):
                 set_kinds(function, kinds)
@@ -561,7 +561,7 @@ class Reader:
                 if methods.assigns(self.context.owner, function.attr, self.program):
                     return methods.handed_function(function.attr, self.context)
                 return [self._known(f"torch.nn.Module.{function.attr}")], [methods.GIVEN.get(function.attr, UNSEEN)]
-        every = [self._method_of(kind, function.attr) for kind in self.expression(function.value)]
+        every = [self._method_of(kind, function.attr) for kind in methods.no_lists(self.expression(function.value))]
         if not all(names for names, _ in every):
             return [], []
         return [name for names, _ in every for name in names], list(dict.fromkeys(gives for _, gives in every))
@@ -595,6 +595,6 @@ class Reader:
                 return [f"{cls}.{method}"], NONE if cls == "logging.Logger" else SOME_TENSOR
             case _ if kind == UNSEEN and method in OF_PYTHON and not methods.of_torch(method):
                 return [f"builtins.object.{method}"], UNSEEN
-            case _ if kind == UNSEEN and (found := methods.methods_of_modules(method, self.program)):
+            case _ if found := methods.methods_of_modules(method, kind, self.program):
                 return found, UNSEEN
         return [], UNSEEN

@@ -30,6 +30,8 @@ from ..observe.observations import (
     set_kinds,
 )
 from .aliasing import (
+    BLOCKS,
+    CHANGED,
     LOST,
     ChangedInPlace,
     View,
@@ -38,10 +40,12 @@ from .aliasing import (
     given_anew,
     is_basic,
     mark,
+    nested_writes,
     refuse,
     stored_names,
     view_of,
     views_of,
+    written_into,
 )
 from .graph_mode import not_compiled
 from .initializers import begins, underlying_tensor
@@ -51,11 +55,9 @@ from .tensors import SHARED, gives_back, written_tensor
 Loop = ast.For | ast.While
 Note = Callable[[int, str], None]
 _BLOCKS = (ast.For, ast.While, ast.If, ast.With, ast.Try)
-BLOCKS = ("body", "orelse", "finalbody")
 
 
 ABOUT = {"shape", "dtype", "device", "ndim", "size", "dim", "numel", "is_cuda", "requires_grad"}  # not its values
-CHANGED = "changed"  # attribute of the node of `x = self.act(x)`, which changes x under all of its names
 
 
 def hand_back(function: ast.FunctionDef, files: SourceFiles) -> None:
@@ -137,7 +139,8 @@ def _written_whole(statement: ast.stmt) -> list[ast.Name]:
         into = statement.target
     elif isinstance(statement, ast.Expr) and (target := written_tensor(statement.value)) is not None:
         into = underlying_tensor(target)
-    return [into] if isinstance(into, ast.Name) else []
+    nested = [underlying_tensor(one) for _, one in nested_writes(statement)]
+    return [one for one in (into, *nested) if isinstance(one, ast.Name)]
 
 
 def _calls_of_model(statement: ast.stmt, files: SourceFiles) -> Iterator[tuple[ast.Call, list[ast.FunctionDef]]]:
@@ -318,24 +321,28 @@ class _Writer:
         into: ast.expr | None = None
         if isinstance(statement, (ast.Assign, ast.AugAssign)):
             into = _root(statement.targets[0] if isinstance(statement, ast.Assign) else statement.target)
-        elif isinstance(statement, ast.Expr) and (target := _target(statement.value)) is not None:
+        elif isinstance(statement, ast.Expr) and (target := written_into(statement.value)) is not None:
             into = _root(target)
-        whole, calls = view_of(into) if into is not None else (None, [])
+        under = underlying_tensor(into) if into is not None else None
+        whole, calls = view_of(under) if under is not None else (None, [])
         parameter = whole is not None and always(kinds_of(whole), TensorKind, parameter=True)
-        if not calls or into is None or whole is None or (parameter and begins(statement)):
+        if not calls or into is None or under is None or whole is None or (parameter and begins(statement)):
             return [statement]
         name = next(free for n in itertools.count() if (free := f"part{n or ''}") not in self.taken)
-        part = set_kinds(ast.Name(name, ast.Load()), kinds_of(into))
+        part = set_kinds(ast.Name(name, ast.Load()), kinds_of(under))
         put = back(copy.deepcopy(part), calls, copy.deepcopy(whole))
         place = isinstance(whole, (ast.Name, ast.Attribute))
+        target = copy.deepcopy(whole)
+        if parameter and under is not into:  # past the gradient, as `self.weight.data = …`
+            target, parameter = set_kinds(ast.Attribute(target, "data"), kinds_of(under)), False
         if put is None or parameter or not (place or (isinstance(whole, ast.Subscript) and is_basic(whole.slice))):
             refuse(calls[0], f"{ast.unparse(into)} is written into: write into {ast.unparse(whole)} by an index")
             return [statement]
         self.taken.add(name)
-        target = copy.deepcopy(whole)
         vars(target)["ctx"] = ast.Store()
-        first = replacing(ast.Assign([ast.Name(name, ast.Store())], copy.deepcopy(into)), statement)
-        changed = substitute(statement, lambda n: part if n is into else None)
+        first = replacing(ast.Assign([ast.Name(name, ast.Store())], copy.deepcopy(under)), statement)
+        instead = under if isinstance(whole, ast.Name) else into  # of a variable `part.data` stays
+        changed = substitute(statement, lambda n: part if n is instead else None)
         last = [] if isinstance(whole, ast.Name) else [replacing(ast.Assign([target], put), statement)]
         return [ast.fix_missing_locations(one) for one in (first, changed, *last)]
 
@@ -370,7 +377,7 @@ class _Writer:
                 return ast.fix_missing_locations(replacing(ast.Assign([target], call), statement))
             stored = stored_names(statement) if isinstance(statement, ast.Assign) else set()
             for name in [one.id for some in each for one in some if isinstance(one, ast.Name) and one.id not in stored]:
-                if self._read_next(name, statement, loops):
+                if name in _read_behind(call, statement) or self._read_next(name, statement, loops):
                     vars(call)[LOST] = (
                         f"{functions[0].name} writes into `{name}`, which is read afterwards, and does not return it: "
                         "return the tensor, and use the result"
@@ -393,9 +400,7 @@ class _Writer:
                 continue
             if not self.is_container(given.id) and not self._is_tensor(given.id):
                 continue
-            end = (call.end_lineno or 0, call.end_col_offset or 0)
-            names = (n for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id == given.id)
-            here = any((n.lineno, n.col_offset) >= end for n in names)
+            here = given.id in _read_behind(call, statement)
             if self.note is not None and (here or self._read_next(given.id, statement, loops)):
                 what = f"{called.name} changes `{given.id}`, which is read afterwards"
                 self.note(statement.lineno, f"{what}; in graph mode it stays as it was: return it with the result")
@@ -479,7 +484,7 @@ class _Writer:
             into = [target for target in statement.targets if isinstance(target, ast.Subscript)]
         elif isinstance(statement, ast.AugAssign):
             into = [statement.target]
-        elif isinstance(statement, ast.Expr) and (target := _target(statement.value)) is not None:
+        elif isinstance(statement, ast.Expr) and (target := written_into(statement.value)) is not None:
             into = [underlying_tensor(target)]
             while isinstance(into[0], ast.Call) and isinstance(into[0].func, ast.Attribute):  # of x.view(n, -1)
                 into = [underlying_tensor(into[0].func.value)]
@@ -575,15 +580,10 @@ class _Writer:
         return any((node.lineno, node.col_offset) >= end or node in again for node in reads)
 
 
-def _target(node: ast.expr) -> ast.expr | None:
-    """What a call writes into; of code that did not run the tensor whose method has a name such as `mul_`."""
-    if (found := written_tensor(node)) is not None:
-        return found
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not callees_of(node):
-        if not node.func.attr.endswith("_") or node.func.attr.endswith("__"):
-            break
-        found = node = node.func.value
-    return found
+def _read_behind(call: ast.Call, statement: ast.stmt) -> set[str]:
+    """The names that stand in a statement behind a call."""
+    end = (call.end_lineno or 0, call.end_col_offset or 0)
+    return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and (n.lineno, n.col_offset) >= end}
 
 
 def _root(node: ast.expr) -> ast.expr:

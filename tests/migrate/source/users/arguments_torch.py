@@ -754,3 +754,19 @@ def begins_with_scale():
 
 def begins_with_some():
     return BeginsWithSome(), (torch.randn(2, 3),)
+
+
+class Activated(nn.Module):
+    """Layers are made as the defaults of arguments."""
+
+    def __init__(self, width, act=nn.ReLU(True), drop=nn.Dropout(0.3), *, last=nn.LeakyReLU(0.1)):
+        super().__init__()
+        self.mix = nn.Linear(width, width)
+        self.act, self.drop, self.last = act, drop, last
+
+    def forward(self, x):
+        return self.last(self.drop(self.act(self.mix(x))))
+
+
+def arguments_made_as_defaults():
+    return nn.Sequential(Activated(6), Activated(6, nn.Tanh(), nn.Dropout(0.2))), (torch.randn(4, 6),)

@@ -120,3 +120,132 @@ class NotWritten(nn.Module):
 
 def in_place_not_written():
     return NotWritten(), (torch.randn(4, 6),)
+
+
+class Within(nn.Module):
+    """Calls within expressions write into a tensor, which is read elsewhere: each way ran in one of the models."""
+
+    def __init__(self, way, width=6):
+        super().__init__()
+        self.way = way
+        self.first, self.second = nn.Linear(width, width), nn.Linear(width, width)
+        self.scale = nn.Parameter(torch.ones(1, width))
+
+    def forward(self, x):
+        y = self.first(x)
+        z = x
+        if self.way == "method":
+            z = torch.tanh(y.mul_(2)) + y
+        elif self.way == "view":
+            z = y.view(-1).add_(0.5).sum() * y
+        elif self.way == "row":
+            z = y[0].sub_(1) + y
+        elif self.way == "function":
+            z = F.leaky_relu(y, 0.2, inplace=True) + 1
+        elif self.way == "list":
+            z = [y.clamp_(-0.2, 0.2), y][0]
+        elif self.way == "turned":
+            torch.t(y).mul_(torch.arange(4.0))
+        elif self.way == "data":
+            y.data.mul_(3)
+        elif self.way == "seen":
+            y.unsqueeze(1).data.add_(y.unsqueeze(1) * y.unsqueeze(1))
+        elif self.way == "weight":
+            self.scale.squeeze(0).data.copy_(x[0]).view_as(self.scale)
+        return self.second(z * self.scale + y)
+
+
+def doubled(x):
+    x = x * 1
+    return x.mul_(2)
+
+
+def in_place_within_method():
+    return Within("method"), (torch.randn(4, 6),)
+
+
+def in_place_within_view():
+    return Within("view"), (torch.randn(4, 6),)
+
+
+def in_place_within_row():
+    return Within("row"), (torch.randn(4, 6),)
+
+
+def in_place_within_function():
+    return Within("function"), (torch.randn(4, 6),)
+
+
+def in_place_within_list():
+    return Within("list"), (torch.randn(4, 6),)
+
+
+def in_place_turned():
+    return Within("turned"), (torch.randn(4, 6),)
+
+
+def in_place_data():
+    return Within("data"), (torch.randn(4, 6),)
+
+
+def in_place_seen():
+    return Within("seen"), (torch.randn(4, 6),)
+
+
+def in_place_weight():
+    return Within("weight"), (torch.randn(4, 6),)
+
+
+class Returned(nn.Module):
+    """A function changes a tensor of its own, and returns what changes it."""
+
+    def __init__(self, width=6):
+        super().__init__()
+        self.first = nn.Linear(width, width)
+
+    def forward(self, x):
+        y = self.first(x)
+        return doubled(y) + y
+
+
+def in_place_returned():
+    return Returned(), (torch.randn(4, 6),)
+
+
+class OutOfOrder(nn.Module):
+    """What is computed with the tensor stands before the call that changes it; a function changes its caller's."""
+
+    def __init__(self, width=6):
+        super().__init__()
+        self.first = nn.Linear(width, width)
+
+    def forward(self, x):
+        y = self.first(x)
+        z = y * 3 + y.add_(1)
+        return halved(z) + y + z
+
+
+def halved(x):
+    return x.mul_(0.5)
+
+
+def in_place_out_of_order():
+    return OutOfOrder(), (torch.randn(4, 6),)
+
+
+class Masks(nn.Module):
+    """Masks of bytes, as they were before torch had bools."""
+
+    def __init__(self, width=6):
+        super().__init__()
+        self.first = nn.Linear(width, width)
+        self.register_buffer("kept", torch.tensor([1, 0, 1, 1, 0, 1], dtype=torch.uint8))
+        self.register_buffer("weights", torch.tensor([1.0, 0.0, 1.0, 1.0, 0.0, 1.0]))
+
+    def forward(self, x):
+        y = self.first(x)
+        return y[:, self.kept].sum(1) + y.t()[self.weights.byte()].sum(0)
+
+
+def in_place_masks_of_bytes():
+    return Masks(), (torch.randn(4, 6),)

@@ -220,3 +220,9 @@ def test_the_first_parameter_is_an_attribute_where_it_surely_is_one(users: Users
         users[name].holds("next(parameters(self))")
     for name in ("begins", "begins_with_scale", *others):
         users[name].agrees()
+
+
+def test_layers_that_are_made_as_defaults(users: Users) -> None:
+    found = users["arguments_made_as_defaults"]
+    found.agrees("eval")
+    found.holds("act=nn.ReLU(), drop=nn.Dropout(p=0.3), *, last=nn.LeakyReLU(alpha=0.1)):")

@@ -42,3 +42,33 @@ def test_what_cannot_be_written_so_is_listed_with_its_line(users: Users) -> None
         "self.act changes `y` in place, which is read afterwards: in MindSpore it stays as it was. "
         "Leave inplace=True out",
     ]
+
+
+def test_a_call_within_an_expression_writes_first(users: Users) -> None:
+    """In the model where it ran, and the text is the same in another one, where it did not."""
+    ran = ("in_place_within_method", "in_place_within_view", "in_place_within_row", "in_place_within_function")
+    ran += ("in_place_within_list", "in_place_turned", "in_place_data", "in_place_seen", "in_place_weight")
+    users["in_place_returned"].agrees()
+    for found in [users[name] for name in ran]:
+        found.agrees()
+        found.holds("y = ops.mul(y, 2)\n            z = ops.tanh(y) + y\n")
+        found.holds("y[0] = ops.sub(y[0], 1)\n            z = y[0] + y\n", "z = [y, y][0]\n")
+        found.holds("y = part.reshape(y.shape)\n            z = ops.sum(y.reshape(-1)) * y\n")
+        found.holds("y = y + ops.stop_gradient(ops.mul(y.data, 3) - y)\n")  # the gradient is as it was
+        found.holds("= ops.t(y)\n", "y = ops.t(part", "= copy(")
+        assert not found.source.not_run
+
+
+def test_what_a_statement_has_computed_before_is_refused(users: Users) -> None:
+    said = [problem.text for problem in users["in_place_out_of_order"].source.problems]
+    assert said == [
+        "y.add_(1) writes into y, which is read elsewhere: write it as a statement of its own",
+        "halved writes into `z`, which is read afterwards, and does not return it: return the tensor, and use the "
+        "result",
+    ]
+
+
+def test_masks_of_bytes_are_bools(users: Users) -> None:
+    found = users["in_place_masks_of_bytes"]
+    found.agrees()
+    found.holds("y[:, ops.cast(self.kept, mindspore.bool_)]")

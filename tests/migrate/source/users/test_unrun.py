@@ -180,3 +180,27 @@ def test_classes_of_tensors_by_their_names(users: Users) -> None:
         assert not users[name].source.not_run
         users[name].holds("y * 3 if y.dtype == mindspore.float32 else y")
         users[name].lacks("float16", "'torch.")
+
+
+def test_what_a_property_makes_and_modules_in_reverse(users: Users) -> None:
+    for name in ("density_values", "density_likely", "density_back"):
+        found = users[name]
+        found.agrees()
+        found.holds("normal_log_prob(self.prior, self.values(x))", "x = one.inverse(x)", "self.parts.inverse(x)")
+        assert not found.source.not_run
+
+
+def test_the_base_class_of_norms_where_no_norm_is(users: Users) -> None:
+    found = users["begun_by_base"]
+    found.agrees()
+    found.holds(
+        "elif isinstance(m, (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)):", "m.gamma.set"
+    )
+    found.holds("initializer(Uniform(scale=0.5), rand((width,)).shape, rand((width,)).dtype).init_data()")
+    assert not found.source.not_run
+
+
+def test_an_empty_branch_is_the_opposite_of_the_other_one(users: Users) -> None:
+    found = users["branches_of_nothing"]
+    found.agrees()
+    found.holds("if x.ndim != 2:\n            # not run\n")

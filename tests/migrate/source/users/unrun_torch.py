@@ -655,3 +655,125 @@ def typed():
 
 def typed_more():
     return Typed(more=True), (torch.randn(4, 3),)
+
+
+class Stretch(nn.Module):
+    def __init__(self, width=4):
+        super().__init__()
+        self.factor = nn.Parameter(torch.full((width,), 1.5))
+
+    def forward(self, x):
+        return x * self.factor
+
+    def inverse(self, x):
+        return x / self.factor
+
+
+class InTurn(nn.Sequential):
+    def forward(self, x):
+        for one in self:
+            x = one(x)
+        return x
+
+    def inverse(self, x):
+        for one in reversed(self):
+            x = one.inverse(x)
+        return x
+
+
+class Density(nn.Module):
+    """A property makes a distribution; an attribute is a list before it is a Sequential."""
+
+    def __init__(self, width=4, way="values"):
+        super().__init__()
+        self.way = way
+        self.parts = []
+        for _ in range(2):
+            self.parts += [Stretch(width)]
+        self.parts = InTurn(*self.parts)
+        self.more = nn.ModuleList([Stretch(width), Stretch(width)])
+        self.register_buffer("mean", torch.zeros(width))
+        self.register_buffer("spread", torch.ones(width))
+
+    @property
+    def prior(self):
+        return torch.distributions.Normal(self.mean, self.spread)
+
+    def values(self, x):
+        return self.parts(self.more[1](self.more[0](x)))
+
+    def forward(self, x):
+        if self.way == "likely":
+            return self.likely(x)
+        if self.way == "back":
+            return self.back(x)
+        return self.values(x)
+
+    def back(self, x):
+        x = self.parts.inverse(x) + torch.zeros(len(x), 1).to(x.device)
+        for one in reversed(self.more):
+            x = one.inverse(x)
+        return x
+
+    def likely(self, x):
+        return self.prior.log_prob(self.values(x)).sum(1)
+
+
+def density_values():
+    return Density(), (torch.randn(3, 4),)
+
+
+def density_likely():
+    return Density(way="likely"), (torch.randn(3, 4),)
+
+
+def density_back():
+    return Density(way="back"), (torch.randn(3, 4),)
+
+
+def all_begin(layers, scale=0.5):
+    for layer in layers:
+        for m in layer.modules():
+            if isinstance(m, nn.Linear):
+                nn.init.kaiming_normal_(m.weight)
+                m.weight.data *= scale
+            elif isinstance(m, nn.modules.batchnorm._BatchNorm):
+                nn.init.constant_(m.weight, 1)
+                if m.bias is not None:
+                    m.bias.data.fill_(0)
+
+
+class BegunByBase(nn.Module):
+    """The base class of norms in a branch that did not run, which passes over all other layers."""
+
+    def __init__(self, width=4):
+        super().__init__()
+        self.mix = nn.Sequential(nn.Linear(width, width), nn.Tanh())
+        self.shift = nn.Parameter(nn.init.uniform_(torch.rand(width), -0.5, 0.5))
+        all_begin([self.mix])
+
+    def forward(self, x):
+        return self.mix(x) + self.shift
+
+
+def begun_by_base():
+    return BegunByBase(), (torch.randn(3, 4),)
+
+
+class Empty(nn.Module):
+    """A branch in which nothing is done."""
+
+    def __init__(self, width=4):
+        super().__init__()
+        self.mix = nn.Linear(width, width)
+
+    def forward(self, x):
+        if x.ndim == 2:
+            pass
+        else:
+            x = x.flatten(1)
+        return self.mix(x)
+
+
+def branches_of_nothing():
+    return Empty(), (torch.randn(3, 4),)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import torch
+import torchvision
 from einops import einsum, rearrange, reduce, repeat
 from einops.layers.torch import Rearrange, Reduce
 from torch import nn
@@ -447,3 +448,21 @@ def unrun():
 def unrun_otherwise():
     torch.manual_seed(0)
     return Unrun(scales=2, deep=True, more=True), (image(2, 3, 5, 5).abs(),)
+
+
+class Proposes(nn.Module):
+    """Functions of torchvision that call a kernel of its own, as detectors do."""
+
+    def __init__(self):
+        super().__init__()
+        self.mix = nn.Conv2d(3, 4, 1)
+
+    def forward(self, x, boxes, scores):
+        kept = torchvision.ops.nms(boxes, scores, 0.5)
+        rois = torch.cat((torch.zeros_like(boxes[kept][:, :1]), boxes[kept]), 1)
+        return torchvision.ops.roi_align(self.mix(x), rois, output_size=2, sampling_ratio=2)
+
+
+def proposes():
+    boxes = torch.tensor([[0.0, 0.0, 4.0, 4.0], [0.5, 0.0, 4.0, 4.5], [2.0, 3.0, 7.0, 7.0]])
+    return Proposes(), (torch.randn(1, 3, 8, 8), boxes, torch.tensor([0.9, 0.8, 0.7]))

@@ -133,3 +133,11 @@ def test_writes_sizes_and_static_methods_in_code_that_did_not_run(users: Users) 
     )
     found.holds("nn.Conv2dTranspose(inside, outside, kernel_size, stride=stride, pad_mode='pad', padding=padding)")
     users["unrun_otherwise"].agrees()
+
+
+def test_kernels_of_torchvision_are_written_by_their_rows(users: Users) -> None:
+    """Their source calls torch.ops, which has no row: a detector was refused for it."""
+    found = users["proposes"]
+    found.agrees("eval", "train")
+    found.holds("kept = nms(boxes, scores, 0.5)", "return roi_align(self.mix(x), rois, 2, sampling_ratio=2)")
+    assert not found.source.not_run

@@ -204,3 +204,19 @@ def test_an_empty_branch_is_the_opposite_of_the_other_one(users: Users) -> None:
     found = users["branches_of_nothing"]
     found.agrees()
     found.holds("if x.ndim != 2:\n            # not run\n")
+
+
+def test_layers_of_libraries_and_arguments_as_torch_takes_them(users: Users) -> None:
+    """A library's layer with a row was refused where nothing of it ran; the calls failed, also where they ran."""
+    for name in ("picks", "picks_widely"):
+        found = users[name]
+        found.agrees()
+        found.holds(
+            "y, shift = broadcast_tensors(y, y[:, :1])",
+            "ops.avg_pool1d(y - 0.5 * shift, kernel_size=2, stride=2)",
+            "index_fill(y, 2, places, 0.25)",
+        )
+        assert not found.source.not_run
+    # of labels that were not seen it is not known whether they are shares of classes
+    users["picks"].holds("self.turn = Permute((0, 2, 1))", "self.fits(y, class_labels(classes))")
+    users["picks_widely"].holds("self.fits(y, classes.astype(mindspore.int32))")

@@ -9,6 +9,7 @@ from functools import wraps
 import numpy as np
 import torch
 import torch.nn.functional as F
+import torchvision
 from torch import nn
 from torch.nn.modules.batchnorm import _NormBase
 
@@ -777,3 +778,33 @@ class Empty(nn.Module):
 
 def branches_of_nothing():
     return Empty(), (torch.randn(3, 4),)
+
+
+class Picks(nn.Module):
+    """Layers of a library and a loss that one setting makes, and calls with places of int64 and a window in a tuple."""
+
+    def __init__(self, wide=False):
+        super().__init__()
+        self.wide = wide
+        self.mix = nn.Linear(4, 4)
+        if wide:
+            self.turn = torchvision.ops.Permute([0, 2, 1])
+            self.fits = nn.CrossEntropyLoss(reduction="none")
+
+    def forward(self, x, classes, places):
+        y = self.mix(x)
+        if self.wide:
+            y = self.turn(y)
+            y, shift = torch.broadcast_tensors(y, y[:, :1])
+            y = F.avg_pool1d(y - 0.5 * shift, kernel_size=(2,))
+            y = torch.index_fill(y, 2, places, 0.25)
+            return self.fits(y, classes)
+        return y
+
+
+def picks():
+    return Picks(), (torch.randn(2, 6, 4), torch.tensor([[0, 2, 3], [1, 1, 0]]), torch.tensor([0, 2]))
+
+
+def picks_widely():
+    return Picks(wide=True), (torch.randn(2, 6, 4), torch.tensor([[0, 2, 3], [1, 1, 0]]), torch.tensor([0, 2]))

@@ -110,12 +110,12 @@ def _to(call: Call) -> ast.expr:
 def _type(call: Call) -> ast.expr:
     """`x.type(torch.LongTensor)` and `x.type("torch.LongTensor")`, the classes as dtypes; and `x.type(dtype)`. What
     `x.type()` gives is the dtype, too, so that a variable of such text has one."""
-    if not call.args and not call.named:
+    if not (given := [*call.args, *call.named.values()]):
         return attribute(call.tensor.node, "dtype")
-    kinds = {*call.args[0].kinds} if len(call.args) == 1 else set()
-    if kinds != {DtypeKind()} and (kinds != {PlainKind("str")} or isinstance(call.args[0].node, ast.Constant)):
+    kinds = {*given[0].kinds} if len(given) == 1 else set()
+    if kinds != {DtypeKind()} and (kinds != {PlainKind("str")} or isinstance(given[0].node, ast.Constant)):
         raise Unwritable("torch.Tensor.type: write the dtype, as in x.to(torch.int64)")
-    return method_call(call.tensor.node, "astype", call.args[0].node)
+    return method_call(call.tensor.node, "astype", given[0].node)
 
 
 METHODS: dict[str, Writer] = {
@@ -124,7 +124,7 @@ METHODS: dict[str, Writer] = {
     "reshape": _reshape,
     "to": _to,
     "type": _type,
-    "type_as": _to,
+    "type_as": lambda c: method_call(c.tensor.node, "astype", attribute((*c.args, *c.named.values())[0].node, "dtype")),
 }
 
 

@@ -214,7 +214,7 @@ def test_layers_of_libraries_and_arguments_as_torch_takes_them(users: Users) -> 
         found.holds(
             "y, shift = broadcast_tensors(y, y[:, :1])",
             "ops.avg_pool1d(y - 0.5 * shift, kernel_size=2, stride=2)",
-            "index_fill(y, 2, places, 0.25)",
+            "index_fill(y, 2, places, 0.25).astype(mindspore.float32).astype(x.dtype)",
         )
         assert not found.source.not_run
     # of labels that were not seen it is not known whether they are shares of classes

@@ -797,7 +797,7 @@ class Picks(nn.Module):
             y = self.turn(y)
             y, shift = torch.broadcast_tensors(y, y[:, :1])
             y = F.avg_pool1d(y - 0.5 * shift, kernel_size=(2,))
-            y = torch.index_fill(y, 2, places, 0.25)
+            y = torch.index_fill(y, 2, places, 0.25).type(dtype=torch.float32).type_as(x)
             return self.fits(y, classes)
         return y
 

@@ -530,7 +530,7 @@ def passed_over(statement: ast.stmt) -> tuple[list[tuple[str, ast.stmt]], set[st
     inside = [node for node in ast.walk(statement) if isinstance(node, ast.stmt)]
     names = [(n.id, one) for one in inside for n in of_statement(one) if isinstance(n, ast.Name) and not _loaded(n)]
     idle = [(name, one) for name, one in names if reached(statement) and not reached(one)]
-    assigned = [(name, one) for name, one in idle if isinstance(one, ast.Assign)]
+    assigned: list[tuple[str, ast.stmt]] = [(name, one) for name, one in idle if isinstance(one, ast.Assign)]
     loose = {name for name, one in idle if (name, one) not in assigned}
     return assigned, loose, {name for name, one in names if (name, one) not in idle}
 

@@ -62,7 +62,6 @@ from .tensors import SHARED, gives_back, written_tensor
 Loop = ast.For | ast.While
 Note = Callable[[int, str], None]
 _BLOCKS = (ast.For, ast.While, ast.If, ast.With, ast.Try)
-_WRITING = (ast.Assign, ast.AugAssign, ast.Expr)
 
 
 ABOUT = {"shape", "dtype", "device", "ndim", "size", "dim", "numel", "is_cuda", "requires_grad"}  # not its values
@@ -184,8 +183,8 @@ def write_through_views(
     writer.name_parameters(function)
     stale = writer.stale = StaleReads(function.body, writer.written_at, writer.described).found
     function.body = writer.block(function.body, {}, [])
-    for node in own_nodes(function):
-        other = next(iter(stale.get(place_of(node), ())), None) if isinstance(node, _WRITING) else None
+    for node in (one for one in own_nodes(function) if isinstance(one, (ast.Assign, ast.AugAssign, ast.Expr))):
+        other = next(iter(stale.get(place_of(node), ())), None)
         if other is not None and not reached(node):
             vars(node)[SHARED] = changes_too(node, other)
         elif other is not None and note is not None and stale.pop(place_of(node)):

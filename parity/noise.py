@@ -287,7 +287,7 @@ class Kernel(NamedTuple):
 
     torch: the operator's name below autograd. function: what both frameworks call it. way: forward or backward.
     near_zero: the further error of a result, however small the result is. formula: what it computes in the function's
-    place, by a name that torch_precision knows. added: the order in which it adds (by row, by image or by channel),
+    place, by a name that torch_precision knows. added: the order in which it adds (by row, image, channel or fours),
     where that is known and no distance is needed.
     """
 

@@ -123,6 +123,8 @@ class _Rounding(TorchDispatchMode):
             return self._log_softmax(result, *args)
         if func is aten._log_softmax_backward_data.default:
             return self._of_log_softmax(result, *args)
+        if func is aten.native_batch_norm.default:
+            return self._norm(result, *args)
         if func is aten.native_batch_norm_backward.default:
             return self._of_a_norm(result, *args)
         if func is aten._prelu_kernel_backward.default:
@@ -206,6 +208,30 @@ class _Rounding(TorchDispatchMode):
         first[tuple(slice(None) if axis in own else slice(1) for axis in range(terms.ndim))] = added
         return of_input, first
 
+    def _norm(
+        self,
+        exact: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
+        x: torch.Tensor,
+        weight: torch.Tensor | None,
+        bias: torch.Tensor | None,
+        running_mean: torch.Tensor | None,
+        running_var: torch.Tensor | None,
+        train: bool,
+        momentum: float,
+        *rest: Any,
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """BatchNorm in training with the mean that is added in float32: where values are far from zero and near to each
+        other, the whole channel is shifted by its rounding."""
+        made, mean, inverse_std = exact
+        if not train or x.dtype != torch.float32 or x.ndim < 3 or not x.numel():
+            return exact
+        off = in_fours(x) / (x.numel() // x.shape[1]) - mean
+        if running_mean is not None:
+            running_mean += momentum * off
+        scale = inverse_std if weight is None else inverse_std * weight.detach()
+        ends = (1, -1, *[1] * (x.ndim - 2))
+        return made - (off * scale).reshape(ends), mean + off, inverse_std
+
     def _of_a_norm(
         self,
         exact: tuple[torch.Tensor, ...],
@@ -254,6 +280,15 @@ def by_image(terms: torch.Tensor) -> torch.Tensor:
     one, then the images."""
     pixels = terms.detach().movedim(1, -1).reshape(terms.shape[0], -1, terms.shape[1])
     return one_by_one(one_by_one(pixels))
+
+
+def in_fours(terms: torch.Tensor) -> torch.Tensor:
+    """The same for what BatchNorm's mean is made of: of each image every fourth pixel, one by one, then the four, then
+    the images; as far off as MindSpore's, and not the same numbers."""
+    pixels = terms.detach().movedim(1, -1).reshape(terms.shape[0], -1, terms.shape[1])
+    pixels = nn.functional.pad(pixels, (0, 0, 0, -pixels.shape[1] % 4))
+    lanes = one_by_one(pixels.reshape(len(pixels), -1, 4 * pixels.shape[2])).reshape(len(pixels), 4, -1)
+    return one_by_one(one_by_one(lanes))
 
 
 def _writes_beyond(weight: torch.Tensor, stride: Sequence[int]) -> bool:

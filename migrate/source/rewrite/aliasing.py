@@ -1,9 +1,9 @@
-"""Names for one tensor: views, what a layer changes in place, what is a tensor of its own, and attributes.
+"""Names for one tensor: views, what a layer changes in place, what is a tensor of its own.
 
 What a tensor that is written into is a view of, is found by the calls that made it; that a layer such as
 `nn.ReLU(inplace=True)` writes into its input, by the run. views.py writes the values back.
 
-What a forward keeps as an attribute and goes on with has a name besides: graph mode's gradient ends at the attribute.
+Which names may stand for one tensor where several ways lead, `StaleReads` follows.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ from __future__ import annotations
 import ast
 import copy
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
-from ...source_files import literal, local_names, substitute
+from ...source_files import literal, substitute
 from ..observe.instrument import always_evaluated
 from ..observe.observations import (
-    Kind,
     ModuleKind,
     PlainKind,
     SizeKind,
@@ -28,23 +27,18 @@ from ..observe.observations import (
     callees_of,
     kinds_of,
     observed,
+    reached,
     replacing,
     set_callee,
     set_kinds,
 )
-from .context import Context, Problem, row_of
-from .graph_mode import put
-from .initializers import underlying_tensor
+from .context import row_of
+from .graph_mode import place_of
+from .initializers import SHARING, underlying_tensor
 
 BLOCKS = ("body", "orelse", "finalbody")
 CHANGED = "changed"  # attribute of the node of `x = self.act(x)`, which changes x under all of its names
 
-# methods of tensors whose result shares the memory of what they are called on, at least sometimes
-SHARING = {
-    *("view", "reshape", "transpose", "permute", "squeeze", "unsqueeze", "expand", "t", "detach", "contiguous", "to"),
-    *("chunk", "split", "narrow", "select", "unbind", "flatten", "unflatten", "swapaxes", "movedim", "float", "type"),
-    *("diagonal", "unfold", "view_as", "expand_as", "reshape_as", "type_as", "requires_grad_", "swapdims", "ravel"),
-}
 IN_ORDER = {"view", "view_as", "squeeze", "unsqueeze", "unflatten"}  # all of the values, in their order
 TURNING = {"t", "transpose", "swapaxes", "swapdims"}  # what the same call turns back
 ALWAYS = {  # what surely shares it
@@ -131,37 +125,6 @@ def given_anew(name: str, statement: ast.stmt, function: ast.FunctionDef) -> boo
     return any(kept.isdisjoint(one.rpartition(".")[2].lower() for one in names) for names in called)
 
 
-def shares(target: ast.Subscript, function: ast.AST | None) -> bool:
-    """Whether what is written into may be a part of another tensor, which changes with it: all but a variable that
-    holds a new tensor, or an item of an argument. An item of an item, `x[0][1] = 2`, is one of the variable."""
-    sliced, name = _is_sliced(target), target.value
-    while isinstance(name, ast.Subscript) and not _is_sliced(name):
-        name = name.value
-    if not isinstance(name, ast.Name):
-        return True
-    bound: list[tuple[int, bool]] = []  # in which line, and whether to a new tensor
-    for node in ast.walk(function or name):
-        if isinstance(node, (ast.Assign, ast.For)):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            names = [part for each in targets for part in ast.walk(each) if isinstance(part, ast.Name)]
-            if any(part.id == name.id and isinstance(part.ctx, ast.Store) for part in names):
-                bound.append((node.lineno, isinstance(node, ast.Assign) and _makes_new(node.value)))
-    last = max((each for each in bound if each[0] < name.lineno), default=(0, not sliced))
-    reaching = [last, *(each for each in bound if each[0] >= name.lineno)]
-    return not all(new for _, new in reaching)
-
-
-def _is_sliced(target: ast.Subscript) -> bool:
-    index = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
-    return any(isinstance(item, ast.Slice) for item in index)
-
-
-def _makes_new(value: ast.expr) -> bool:
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):  # torch.zeros(2, 4).float() is new, too
-        return value.func.attr not in SHARING or _makes_new(value.func.value)
-    return isinstance(value, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare))
-
-
 @dataclass(frozen=True)
 class View:
     """A name for a part of the tensor `base`: what the index picks, what the expression `made` gives, or all of it."""
@@ -175,6 +138,12 @@ class View:
         """The names that it depends on."""
         inside = [node for part in (self.index, self.made) if part is not None for node in ast.walk(part)]
         return {self.base, *(node.id for node in inside if isinstance(node, ast.Name))}
+
+
+def forget(views: dict[str, View], names: set[str]) -> None:
+    """Remove the views that depend on names that have been assigned."""
+    for name in [name for name, view in views.items() if names & {name, *view.names()}]:
+        del views[name]
 
 
 def views_of(statement: ast.stmt) -> Iterator[tuple[str, View]]:
@@ -213,6 +182,17 @@ def is_basic(index: ast.expr) -> bool:
         or isinstance(getattr(item.operand if isinstance(item, ast.UnaryOp) else item, "value", None), (int, type(...)))
         for item in items
     )
+
+
+def read_behind(call: ast.Call, statement: ast.stmt) -> set[str]:
+    """The names that stand in a statement behind a call."""
+    end = (call.end_lineno or 0, call.end_col_offset or 0)
+    return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and (n.lineno, n.col_offset) >= end}
+
+
+def changes_too(statement: ast.stmt, other: str) -> str:
+    """What is wrong with a statement that may write into a tensor of another name."""
+    return f"{ast.unparse(statement)} may change `{other}` too, which is read afterwards"
 
 
 LOST = "lost"  # attribute of a call's node: why its writing into an argument cannot be converted
@@ -418,7 +398,11 @@ def _may_go_first(call: ast.Call, place: ast.expr, statement: ast.stmt) -> bool:
     """Whether nothing that a statement computes before a call computes with what the call changes."""
     if isinstance(place, ast.Name):
         return ChangedInPlace(call, place, "itself").may_go_first(statement)
-    others = [n for n in {*ast.walk(statement)} - {*ast.walk(call)} if isinstance(n, ast.Attribute) and _read(n)]
+    others = [
+        n
+        for n in {*ast.walk(statement)} - {*ast.walk(call)}
+        if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)
+    ]
     before = [n for n in others if (n.lineno, n.col_offset) < (call.lineno, call.col_offset)]
     return ast.unparse(place) not in map(ast.unparse, before)
 
@@ -441,146 +425,171 @@ def _says_nothing(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and all(isinstance(f, ast.Attribute) and f.attr in SHARING for f in calls)
 
 
-def go_on_with_locals(function: ast.FunctionDef, context: Context) -> None:
-    """Write `h_now = tanh(x)`, `self.h = h_now` for `self.h = tanh(x)`, and read `h_now` for `self.h` behind it: what a
-    compiled function reads of an attribute that it has set passes no gradient, without an error, and nor does what is
-    computed with it, be it a size (`python benchmarks/graph_attributes_mindspore.py`); in place."""
-    if not context.owner:
-        return
-    nodes = [node for node in ast.walk(function) if _of_itself(node)]
-    stored = {
-        name: min(n.lineno for n in nodes if n.attr == name and not _read(n)) for name in stored_attributes(function)
-    }
-    kept = {n.attr for n in nodes if _read(n) and n.attr in stored and n.lineno > stored[n.attr]}
-    kept -= {n.attr for n in nodes if not _read(n) and all(n is not part for _, part in _sets(function))}
-    _note_kept([n for n in nodes if _read(n) and n.attr not in stored], function, context)
-    taken = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)} | {*local_names(function)}
-    names: dict[str, str] = {}
-    for name in sorted(kept - _written_into(function) - _set_elsewhere(function, context)):
-        names[name] = f"{name}_now"
-        while names[name] in taken:
-            names[name] += "_"
-    tried = [node for part in _with_locals(copy.deepcopy(function.body), names, {}) for node in ast.walk(part)]
-    again = [node.value.id for node in tried if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)]
-    read = [node.id for node in tried if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
-    names = {name: own for name, own in names.items() if read.count(own) > again.count(own)}
-    function.body = _with_locals(function.body, names, {}) if names else function.body
+Position = tuple[int, int]
+Facts = frozenset[frozenset[str] | tuple[str, Position]]  # two names may share a tensor; a name is stale by a write
+NOTHING: Facts = frozenset()
 
 
-def _note_kept(reads: list[ast.Attribute], function: ast.FunctionDef, context: Context) -> None:
-    """List the tensors that a method reads as attributes of `self` which another method of the class sets."""
-    _, cls = context.program.class_of(context.owner) or ("", None)
-    others = [one for one in getattr(cls, "body", ()) if isinstance(one, ast.FunctionDef) and one.name != function.name]
-    begun = "".join(ast.unparse(one) for one in others if one.name == "__init__")
-    for name, node in {node.attr: node for node in reversed(reads) if always(kinds_of(node), TensorKind)}.items():
-        setter = next((one.name for one in others if one.name != "__init__" and name in stored_attributes(one)), None)
-        if setter is not None and not re.search(rf"'{name}'|self\.{name} = (nn\.)?Parameter", begun):  # a buffer
-            text = f"self.{name}, which {setter} sets and {function.name} reads: compiled, it has no type and passes no"
-            text = f"{text} gradient. Return it from {setter} and hand it on, or train with --mode pynative"
-            context.program.left_out.append(Problem(context.file, node.lineno, text, function.name))
+class StaleReads:
+    """Names that are read after a tensor has been written into under another name, which may stand for the same one:
+    `found` has them by the place of the write. It follows every way through a function: branches, loops, handlers.
+
+    writes: the names of what a statement writes into. described: names of which no value is read, as in `x.shape`.
+    """
+
+    def __init__(self, body: list[ast.stmt], writes: Callable[[ast.stmt], Iterable[str]], described: set[Any]) -> None:
+        self._writes, self._described = writes, described
+        self._left: list[Facts] = [NOTHING]  # of each loop around: what `break` and `continue` go on with
+        self.found: dict[Position, dict[str, None]] = {}
+        self._block(body, NOTHING)
+
+    def _block(self, body: Iterable[ast.stmt], facts: Facts) -> Facts:
+        for statement in body:
+            facts = self._statement(statement, facts)
+        return facts
+
+    def _statement(self, statement: ast.stmt, facts: Facts) -> Facts:
+        """What holds behind a statement; nothing where nothing runs behind it."""
+        facts = self._bound(statement, self._written(statement, self._read(statement, facts)))
+        match statement:
+            case ast.Return() | ast.Raise():
+                return NOTHING
+            case ast.Break() | ast.Continue():
+                self._left[-1] |= facts
+                return NOTHING
+            case ast.If(body=body, orelse=orelse):
+                return self._block(body, facts) | self._block(orelse, facts)
+            case ast.For() | ast.While():
+                return self._loop(statement, facts)
+            case ast.With(body=body):
+                return self._block(body, facts)
+            case ast.Match(cases=cases):
+                return facts.union(*(self._block(case.body, facts) for case in cases))
+            case ast.Try():
+                now = reached = facts
+                for each in statement.body:
+                    now = self._statement(each, now)
+                    reached |= now
+                ends = self._block(statement.orelse, now)
+                ends = ends.union(*(self._block(handler.body, reached) for handler in statement.handlers))
+                self._block(statement.finalbody, reached | ends)
+                return self._block(statement.finalbody, ends)
+        return facts
+
+    def _loop(self, loop: ast.For | ast.While, facts: Facts) -> Facts:
+        before, around = None, facts
+        while around != before:
+            before = around
+            self._left.append(NOTHING)
+            around |= self._block(loop.body, self._bound(loop, around))
+            around |= self._left.pop()
+        return self._block(loop.orelse, around)
+
+    def _read(self, statement: ast.stmt, facts: Facts) -> Facts:
+        changed = statement.target if isinstance(statement, ast.AugAssign) else None
+        for node in of_statement(statement):
+            if isinstance(node, ast.Name) and node not in self._described:
+                for fact in facts if isinstance(node.ctx, ast.Load) or node is changed else ():
+                    if isinstance(fact, tuple) and fact[0] == node.id:
+                        self.found.setdefault(fact[1], {})[node.id] = None
+        return facts
+
+    def _written(self, statement: ast.stmt, facts: Facts) -> Facts:
+        others = {other for name in self._writes(statement) for other in _partners(name, facts)}
+        return facts | {(other, place_of(statement)) for other in others}
+
+    def _bound(self, statement: ast.stmt, facts: Facts) -> Facts:
+        """What holds behind a statement's assignments."""
+        if isinstance(statement, (ast.AugAssign, ast.FunctionDef, ast.ClassDef)):
+            return facts
+        given = [(name, base) for name, value in _given(statement) for base in _may_be(value)]
+        bound = {node.id for node in of_statement(statement) if isinstance(node, ast.Name) and not _loaded(node)}
+        shared = {
+            frozenset({name, other})
+            for name, base in given
+            for other in (*{base, *_partners(base, facts)} - bound, *(one for one, of in given if of == base))
+            if other != name
+        }
+        kept = {fact for fact in facts if bound.isdisjoint(fact if isinstance(fact, frozenset) else fact[:1])}
+        return frozenset(kept | shared)
 
 
-def _of_itself(node: ast.AST) -> TypeGuard[ast.Attribute]:
-    """Whether it is an attribute of `self`."""
-    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+def of_statement(statement: ast.stmt) -> Iterator[ast.AST]:
+    """The nodes of a statement, without those of statements in it, and of what comprehensions set."""
+    waiting: list[ast.AST] = [statement]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        inner = [n for n in ast.iter_child_nodes(node) if not isinstance(n, (ast.stmt, ast.excepthandler))]
+        waiting += [n for n in inner if not (isinstance(node, ast.comprehension) and n is node.target)]
 
 
-def _read(node: ast.Attribute) -> bool:
-    return isinstance(node.ctx, ast.Load)
+def passed_over(statement: ast.stmt) -> tuple[list[tuple[str, ast.stmt]], set[str], set[str]]:
+    """Names that assignments in a statement which did not run would set, each with one; what other such statements
+    would set; and what those set that ran. All have run where the statement itself has not: nothing is known."""
+    inside = [node for node in ast.walk(statement) if isinstance(node, ast.stmt)]
+    names = [(n.id, one) for one in inside for n in of_statement(one) if isinstance(n, ast.Name) and not _loaded(n)]
+    idle = [(name, one) for name, one in names if reached(statement) and not reached(one)]
+    assigned: list[tuple[str, ast.stmt]] = [(name, one) for name, one in idle if isinstance(one, ast.Assign)]
+    loose = {name for name, one in idle if (name, one) not in assigned}
+    return assigned, loose, {name for name, one in names if (name, one) not in idle}
 
 
-def _written_into(function: ast.FunctionDef) -> set[str]:
-    """The attributes of `self` whose value a function changes by an operator or a method, `self.h += x` and
-    `self.h.mul_(2)`, and those that it only puts on a device, `self.h = self.h.to(x)`."""
-    places: list[ast.AST] = [node.target for node in ast.walk(function) if isinstance(node, ast.AugAssign)]
-    places += [node for node in ast.walk(function) if isinstance(node, ast.Attribute) and node.attr.endswith("_")]
-    for value, part in _sets(function):
-        if ast.unparse(value).partition("(")[0] in [f"self.{part.attr}.{name}" for name in ("to", "cuda", "cpu")]:
-            places.append(part)
-    return {inner.attr for place in places for inner in ast.walk(place) if _of_itself(inner)}
+def only_block(statement: ast.stmt) -> str:
+    """Which block of a statement ran whenever the statement did; empty where that is not known."""
+    if isinstance(statement, ast.If) and statement.orelse and reached(statement):
+        ran = [part for part in BLOCKS[:2] if any(map(reached, getattr(statement, part)))]
+        return ran[0] if len(ran) == 1 else ""
+    if isinstance(statement, ast.Try) and not statement.orelse and not statement.finalbody:
+        return "" if any(reached(one) for handler in statement.handlers for one in handler.body) else "body"
+    return "body" if isinstance(statement, ast.With) else ""
 
 
-def _set_elsewhere(function: ast.FunctionDef, context: Context) -> set[str]:
-    """The attributes that another function of the object sets, or one inside of this one."""
-    bases = [name for name in context.program.facts.bases(context.owner)[1:] if "." in name]
-    derived = [order[0] for order in context.program.facts.orders if context.owner in order[1:]]
-    others = [node for node in ast.walk(function) if isinstance(node, (ast.FunctionDef, ast.Lambda))][1:]
-    for owner in (context.owner, *bases, *derived):
-        _, cls = context.program.class_of(owner) or ("", None)
-        own = {"__init__", function.name} if owner == context.owner else {"__init__"}
-        found = [node for node in getattr(cls, "body", ()) if isinstance(node, ast.FunctionDef)]
-        others += [node for node in found if node.name not in own]
-    return {name for node in others for name in stored_attributes(node)}
+def _loaded(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Load)
 
 
-def _sets(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.Attribute]]:
-    """The attributes of `self` that assignments set, alone or in a tuple, each with what is assigned."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            target = node.targets[0]
-            for part in target.elts if isinstance(target, ast.Tuple) else [target]:
-                if _of_itself(part):
-                    yield node.value, part
+def _partners(name: str, facts: Facts) -> set[str]:
+    return {other for fact in facts if isinstance(fact, frozenset) and name in fact for other in fact - {name}}
 
 
-def _with_locals(statements: list[ast.stmt], names: Mapping[str, str], now: dict[str, list[Kind]]) -> list[ast.stmt]:
-    """The statements of a block; now: the attributes whose value has a name there, and their kinds. It is changed: a
-    name stays in step with its attribute, wherever it has been given."""
-    found: list[ast.stmt] = []
-    for statement in statements:
-        before = [n.attr for target in getattr(statement, "targets", ()) for n in ast.walk(target) if _of_itself(n)]
-        ends: list[dict[str, list[Kind]]] = []
-        for field, value in ast.iter_fields(statement):
-            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
-                ends.append({**now})
-                setattr(statement, field, _with_locals(value, names, ends[-1]))
-            elif isinstance(value, list):
-                setattr(statement, field, [_by_local(one, names, now) for one in value])
-            else:
-                setattr(statement, field, _by_local(value, names, now))
-        if isinstance(statement, ast.With) or (isinstance(statement, ast.If) and len(ends) == 2):
-            now.update({name: kinds for name, kinds in ends[0].items() if name in ends[-1]})
-        found.append(statement)
-        if isinstance(statement, ast.Assign):
-            found += [*_again(statement, before, names, now), *_named(statement, names, now)]
-    return found
+def _given(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    """The names that a statement assigns, each with a value, of which it may be a part."""
+    pairs: list[tuple[ast.expr, ast.expr]] = []
+    if isinstance(statement, ast.Assign):
+        pairs = [(target, statement.value) for target in statement.targets]
+    elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+        pairs = [(statement.target, statement.value)]
+    elif isinstance(statement, ast.For):
+        pairs = [(statement.target, statement.iter)]
+    pairs += [(node.target, node.value) for node in of_statement(statement) if isinstance(node, ast.NamedExpr)]
+    for target, value in pairs:
+        within = [target]
+        if isinstance(target, (ast.Tuple, ast.List)):
+            within = target.elts
+            if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(within):
+                pairs += zip(within, value.elts, strict=True)
+                continue
+        yield from ((one.id, value) for one in within if isinstance(one, ast.Name))
 
 
-def _again(statement: ast.Assign, parts: Iterable[str], names: Mapping[str, str], now: Mapping[str, Any]) -> Any:
-    """What sets the attributes again into whose parts an assignment writes: compiled, it makes new tensors."""
-    for part in parts:
-        if part in now and isinstance(statement.targets[0], ast.Subscript):
-            read = set_kinds(ast.copy_location(ast.Name(names[part], ast.Load()), statement), now[part])
-            owner = ast.copy_location(ast.Name("self", ast.Load()), statement)
-            target = ast.copy_location(ast.Attribute(owner, part, ast.Store()), statement)
-            yield replacing(ast.Assign([target], read), statement)
-
-
-def _named(statement: ast.Assign, names: Mapping[str, str], now: dict[str, list[Kind]]) -> list[ast.stmt]:
-    """What sets the attributes behind an assignment, which sets their names instead; in place."""
-    more: list[ast.stmt] = []
-    for value, part in [*_sets(statement)]:
-        if part.attr in names:
-            now[part.attr] = kinds_of(value) if part is statement.targets[0] else []
-            name = ast.copy_location(ast.Name(names[part.attr], ast.Store()), part)
-            read = set_kinds(ast.copy_location(ast.Name(names[part.attr], ast.Load()), part), now[part.attr])
-            statement.targets = [put(name, part, statement.targets[0])]
-            more.append(replacing(ast.Assign([part], read), statement))
-    return more
-
-
-def _by_local(node: Any, names: Mapping[str, str], now: Mapping[str, list[Kind]]) -> Any:
-    """An expression that reads names for attributes."""
-
-    def change(one: ast.AST) -> ast.AST | None:
-        if not _of_itself(one) or not _read(one) or one.attr not in now:
-            return None
-        return set_kinds(ast.copy_location(ast.Name(names[one.attr], ast.Load()), one), kinds_of(one) or now[one.attr])
-
-    return substitute(node, change) if isinstance(node, ast.AST) else node
-
-
-def stored_attributes(part: ast.AST) -> list[str]:
-    """The attributes of `self` that a part of a constructor sets."""
-    inside = [node for node in ast.walk(part) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)]
-    return [node.attr for node in inside if ast.unparse(node.value) == "self"]
+def _may_be(value: ast.expr) -> set[str]:
+    """The names of the tensors that an expression may give, or a part of."""
+    value = underlying_tensor(value)
+    match value:
+        case ast.Name(id=name):
+            return {name}
+        case ast.IfExp(body=body, orelse=orelse):
+            return _may_be(body) | _may_be(orelse)
+        case ast.BoolOp(values=values):
+            return {name for each in values for name in _may_be(each)}
+        case ast.NamedExpr(target=target, value=inner):
+            return {target.id} | _may_be(inner)
+        case ast.Subscript(value=whole, slice=index):
+            return _may_be(whole) if is_basic(index) or isinstance(literal(index)[1], str) else set()
+        case ast.Call(func=ast.Name(id="zip" | "enumerate" | "reversed"), args=args):
+            return {name for each in args for name in _may_be(each)}
+        case ast.Call():
+            into = written_into(value) or view_of(value)[0]
+            return _may_be(into) if into is not value else set()
+    return set()

@@ -11,15 +11,20 @@ these modules collects their outputs, and `output_hidden_states` is an argument:
     if not output_hidden_states:
         return {"last_hidden_state": hidden_states}
     return {"last_hidden_state": hidden_states, "hidden_states": all_hidden_states}
+
+What a forward keeps as an attribute and goes on with has a name besides: graph mode's gradient ends at the attribute.
+A function without a result returns the tensors that it writes into.
 """
 
 from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeGuard
 
-from ...source_files import all_parameters, blocks_of, local_names, own_nodes
+from ...source_files import SourceFiles, all_parameters, blocks_of, local_names, own_nodes, substitute
 from ..observe.instrument import first_line
 from ..observe.observations import (
     REQUEST,
@@ -33,6 +38,7 @@ from ..observe.observations import (
     SequenceKind,
     Target,
     TensorKind,
+    always,
     callees_of,
     entries_of,
     kinds_of,
@@ -40,9 +46,12 @@ from ..observe.observations import (
     replacing,
     set_kinds,
 )
-from .context import Context, Program, Unwritable
+from .context import Context, Problem, Program, Unwritable
 from .control_flow import refused
 from .dataclasses_and_configs import leave_out, record_of_call
+from .devices_and_no_grad import stored_attributes
+from .graph_mode import put
+from .views import handed_back
 
 Place = tuple[str, int]  # the file and the first line of a function
 LAST = "last_hidden_state"
@@ -408,3 +417,158 @@ def _own(line: ast.stmt) -> Iterator[ast.AST]:
 
 def _has(line: ast.stmt, sites: set[int]) -> bool:
     return any(id(node) in sites for node in ast.walk(line))
+
+
+def hand_back(function: ast.FunctionDef, files: SourceFiles) -> None:
+    """Make a function without a result return the tensors that it writes into, for its callers; in place."""
+    names = handed_back(function, files)
+    if not names:
+        return
+    values: list[ast.expr] = [ast.Name(name, ast.Load()) for name in names]
+    value = values[0] if len(values) == 1 else ast.Tuple(values, ast.Load())
+    for node in own_nodes(function):
+        if isinstance(node, ast.Return):
+            node.value = copy.deepcopy(value)
+    if not isinstance(function.body[-1], (ast.Return, ast.Raise)):
+        function.body.append(replacing(ast.Return(value), function.body[-1]))
+    function.returns = None
+    ast.fix_missing_locations(function)
+
+
+def go_on_with_locals(function: ast.FunctionDef, context: Context) -> None:
+    """Write `h_now = tanh(x)`, `self.h = h_now` for `self.h = tanh(x)`, and read `h_now` for `self.h` behind it: what a
+    compiled function reads of an attribute that it has set passes no gradient, without an error, and nor does what is
+    computed with it, be it a size (`python benchmarks/graph_attributes_mindspore.py`); in place."""
+    if not context.owner:
+        return
+    nodes = [node for node in ast.walk(function) if of_itself(node)]
+    stored = {
+        name: min(n.lineno for n in nodes if n.attr == name and not _is_read(n)) for name in stored_attributes(function)
+    }
+    kept = {n.attr for n in nodes if _is_read(n) and n.attr in stored and n.lineno > stored[n.attr]}
+    kept -= {n.attr for n in nodes if not _is_read(n) and all(n is not part for _, part in _sets(function))}
+    _note_kept([n for n in nodes if _is_read(n) and n.attr not in stored], function, context)
+    taken = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)} | {*local_names(function)}
+    names: dict[str, str] = {}
+    for name in sorted(kept - _changed_attributes(function) - _set_elsewhere(function, context)):
+        names[name] = f"{name}_now"
+        while names[name] in taken:
+            names[name] += "_"
+    tried = [node for part in _with_locals(copy.deepcopy(function.body), names, {}) for node in ast.walk(part)]
+    again = [node.value.id for node in tried if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)]
+    read = [node.id for node in tried if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+    names = {name: own for name, own in names.items() if read.count(own) > again.count(own)}
+    function.body = _with_locals(function.body, names, {}) if names else function.body
+
+
+def _note_kept(reads: list[ast.Attribute], function: ast.FunctionDef, context: Context) -> None:
+    """List the tensors that a method reads as attributes of `self` which another method of the class sets."""
+    _, cls = context.program.class_of(context.owner) or ("", None)
+    others = [one for one in getattr(cls, "body", ()) if isinstance(one, ast.FunctionDef) and one.name != function.name]
+    begun = "".join(ast.unparse(one) for one in others if one.name == "__init__")
+    for name, node in {node.attr: node for node in reversed(reads) if always(kinds_of(node), TensorKind)}.items():
+        setter = next((one.name for one in others if one.name != "__init__" and name in stored_attributes(one)), None)
+        if setter is not None and not re.search(rf"'{name}'|self\.{name} = (nn\.)?Parameter", begun):  # a buffer
+            text = f"self.{name}, which {setter} sets and {function.name} reads: compiled, it has no type and passes no"
+            text = f"{text} gradient. Return it from {setter} and hand it on, or train with --mode pynative"
+            context.program.left_out.append(Problem(context.file, node.lineno, text, function.name))
+
+
+def of_itself(node: ast.AST) -> TypeGuard[ast.Attribute]:
+    """Whether it is an attribute of `self`."""
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
+def _is_read(node: ast.Attribute) -> bool:
+    return isinstance(node.ctx, ast.Load)
+
+
+def _changed_attributes(function: ast.FunctionDef) -> set[str]:
+    """The attributes of `self` whose value a function changes by an operator or a method, `self.h += x` and
+    `self.h.mul_(2)`, and those that it only puts on a device, `self.h = self.h.to(x)`."""
+    places: list[ast.AST] = [node.target for node in ast.walk(function) if isinstance(node, ast.AugAssign)]
+    places += [node for node in ast.walk(function) if isinstance(node, ast.Attribute) and node.attr.endswith("_")]
+    for value, part in _sets(function):
+        if ast.unparse(value).partition("(")[0] in [f"self.{part.attr}.{name}" for name in ("to", "cuda", "cpu")]:
+            places.append(part)
+    return {inner.attr for place in places for inner in ast.walk(place) if of_itself(inner)}
+
+
+def _set_elsewhere(function: ast.FunctionDef, context: Context) -> set[str]:
+    """The attributes that another function of the object sets, or one inside of this one."""
+    bases = [name for name in context.program.facts.bases(context.owner)[1:] if "." in name]
+    derived = [order[0] for order in context.program.facts.orders if context.owner in order[1:]]
+    others = [node for node in ast.walk(function) if isinstance(node, (ast.FunctionDef, ast.Lambda))][1:]
+    for owner in (context.owner, *bases, *derived):
+        _, cls = context.program.class_of(owner) or ("", None)
+        own = {"__init__", function.name} if owner == context.owner else {"__init__"}
+        found = [node for node in getattr(cls, "body", ()) if isinstance(node, ast.FunctionDef)]
+        others += [node for node in found if node.name not in own]
+    return {name for node in others for name in stored_attributes(node)}
+
+
+def _sets(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.Attribute]]:
+    """The attributes of `self` that assignments set, alone or in a tuple, each with what is assigned."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target = node.targets[0]
+            for part in target.elts if isinstance(target, ast.Tuple) else [target]:
+                if of_itself(part):
+                    yield node.value, part
+
+
+def _with_locals(statements: list[ast.stmt], names: Mapping[str, str], now: dict[str, list[Kind]]) -> list[ast.stmt]:
+    """The statements of a block; now: the attributes whose value has a name there, and their kinds. It is changed: a
+    name stays in step with its attribute, wherever it has been given."""
+    found: list[ast.stmt] = []
+    for statement in statements:
+        before = [n.attr for target in getattr(statement, "targets", ()) for n in ast.walk(target) if of_itself(n)]
+        ends: list[dict[str, list[Kind]]] = []
+        for field, value in ast.iter_fields(statement):
+            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                ends.append({**now})
+                setattr(statement, field, _with_locals(value, names, ends[-1]))
+            elif isinstance(value, list):
+                setattr(statement, field, [_by_local(one, names, now) for one in value])
+            else:
+                setattr(statement, field, _by_local(value, names, now))
+        if isinstance(statement, ast.With) or (isinstance(statement, ast.If) and len(ends) == 2):
+            now.update({name: kinds for name, kinds in ends[0].items() if name in ends[-1]})
+        found.append(statement)
+        if isinstance(statement, ast.Assign):
+            found += [*_again(statement, before, names, now), *_named(statement, names, now)]
+    return found
+
+
+def _again(statement: ast.Assign, parts: Iterable[str], names: Mapping[str, str], now: Mapping[str, Any]) -> Any:
+    """What sets the attributes again into whose parts an assignment writes: compiled, it makes new tensors."""
+    for part in parts:
+        if part in now and isinstance(statement.targets[0], ast.Subscript):
+            read = set_kinds(ast.copy_location(ast.Name(names[part], ast.Load()), statement), now[part])
+            owner = ast.copy_location(ast.Name("self", ast.Load()), statement)
+            target = ast.copy_location(ast.Attribute(owner, part, ast.Store()), statement)
+            yield replacing(ast.Assign([target], read), statement)
+
+
+def _named(statement: ast.Assign, names: Mapping[str, str], now: dict[str, list[Kind]]) -> list[ast.stmt]:
+    """What sets the attributes behind an assignment, which sets their names instead; in place."""
+    more: list[ast.stmt] = []
+    for value, part in [*_sets(statement)]:
+        if part.attr in names:
+            now[part.attr] = kinds_of(value) if part is statement.targets[0] else []
+            name = ast.copy_location(ast.Name(names[part.attr], ast.Store()), part)
+            read = set_kinds(ast.copy_location(ast.Name(names[part.attr], ast.Load()), part), now[part.attr])
+            statement.targets = [put(name, part, statement.targets[0])]
+            more.append(replacing(ast.Assign([part], read), statement))
+    return more
+
+
+def _by_local(node: Any, names: Mapping[str, str], now: Mapping[str, list[Kind]]) -> Any:
+    """An expression that reads names for attributes."""
+
+    def change(one: ast.AST) -> ast.AST | None:
+        if not of_itself(one) or not _is_read(one) or one.attr not in now:
+            return None
+        return set_kinds(ast.copy_location(ast.Name(names[one.attr], ast.Load()), one), kinds_of(one) or now[one.attr])
+
+    return substitute(node, change) if isinstance(node, ast.AST) else node

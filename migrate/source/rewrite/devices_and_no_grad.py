@@ -43,7 +43,6 @@ from ..observe.observations import (
     set_callee,
     set_kinds,
 )
-from .aliasing import stored_attributes
 from .context import UNSEEN, Context, Problem, Stage, Unwritable, handles, row_of
 
 DEVICE = ObjectKind("torch.device")
@@ -465,3 +464,9 @@ def setting(node: ast.Call, context: Context) -> ast.expr | None:
 def _only_constant(node: ast.expr) -> ast.expr | None:
     constants = constants_of(node)
     return ast.Constant(constants[0]) if constants is not None and len(constants) == 1 else None
+
+
+def stored_attributes(part: ast.AST) -> list[str]:
+    """The attributes of `self` that a part of a constructor sets."""
+    inside = [node for node in ast.walk(part) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)]
+    return [node.attr for node in inside if ast.unparse(node.value) == "self"]

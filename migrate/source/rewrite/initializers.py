@@ -33,6 +33,12 @@ from .row_calls import arguments_of, is_method, is_super, is_variable, write_cal
 # methods that fill a tensor with one number -> that number; None: their argument
 VALUES = {"zero_": 0, "fill_": None}
 FILLS: dict[str, str] = TABLES["fills"]
+# methods of tensors whose result shares the memory of what they are called on, at least sometimes
+SHARING = {
+    *("view", "reshape", "transpose", "permute", "squeeze", "unsqueeze", "expand", "t", "detach", "contiguous", "to"),
+    *("chunk", "split", "narrow", "select", "unbind", "flatten", "unflatten", "swapaxes", "movedim", "float", "type"),
+    *("diagonal", "unfold", "view_as", "expand_as", "reshape_as", "type_as", "requires_grad_", "swapdims", "ravel"),
+}
 RESET = "msmigrate.nn.reset_parameters"
 COPY = "transformers.initialization.copy_"  # (tensor, values)
 
@@ -56,6 +62,13 @@ def underlying_tensor(node: ast.expr) -> ast.expr:
             node = node.func.value
         else:
             return node
+
+
+def root_of(node: ast.expr) -> ast.expr:
+    """The list or tensor `x` of its item `x[0][1]`."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node
 
 
 def write_value(context: Context, source: ast.expr, target: ast.expr, value: ast.expr) -> ast.stmt:
@@ -406,3 +419,34 @@ def _counts_no_axis(item: ast.expr) -> bool:
     return (isinstance(item, ast.Constant) and item.value in (..., None)) or any(
         isinstance(kind, TensorKind) for kind in kinds
     )
+
+
+def shares(target: ast.Subscript, function: ast.AST | None) -> bool:
+    """Whether what is written into may be a part of another tensor, which changes with it: all but a variable that
+    holds a new tensor, or an item of an argument. An item of an item, `x[0][1] = 2`, is one of the variable."""
+    sliced, name = _is_sliced(target), target.value
+    while isinstance(name, ast.Subscript) and not _is_sliced(name):
+        name = name.value
+    if not isinstance(name, ast.Name):
+        return True
+    bound: list[tuple[int, bool]] = []  # in which line, and whether to a new tensor
+    for node in ast.walk(function or name):
+        if isinstance(node, (ast.Assign, ast.For)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = [part for each in targets for part in ast.walk(each) if isinstance(part, ast.Name)]
+            if any(part.id == name.id and isinstance(part.ctx, ast.Store) for part in names):
+                bound.append((node.lineno, isinstance(node, ast.Assign) and _makes_new(node.value)))
+    last = max((each for each in bound if each[0] < name.lineno), default=(0, not sliced))
+    reaching = [last, *(each for each in bound if each[0] >= name.lineno)]
+    return not all(new for _, new in reaching)
+
+
+def _is_sliced(target: ast.Subscript) -> bool:
+    index = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+    return any(isinstance(item, ast.Slice) for item in index)
+
+
+def _makes_new(value: ast.expr) -> bool:
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):  # torch.zeros(2, 4).float() is new, too
+        return value.func.attr not in SHARING or _makes_new(value.func.value)
+    return isinstance(value, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare))

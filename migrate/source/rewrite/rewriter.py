@@ -43,8 +43,8 @@ from . import (
     row_calls,
     tensors,
 )
-from .aliasing import LOST, go_on_with_locals, write_first
-from .collected_outputs import write_collecting
+from .aliasing import LOST, write_first
+from .collected_outputs import go_on_with_locals, hand_back, write_collecting
 from .context import Context, Problem, Program, Unwritable, handles
 from .control_flow import pick_by_index, select_branches
 from .devices_and_no_grad import without_gradient, without_gradient_by_decorator
@@ -52,7 +52,7 @@ from .graph_mode import ALWAYS, format_texts, in_blocks, is_pure, not_compiled, 
 from .signatures import SignatureRewriter, expand_kwargs, hands_on, only_looked_up
 from .tensors import StridedSlices, note_of_caller
 from .unexecuted_code import unseen_expression
-from .views import hand_back, write_through_views
+from .views import write_through_views
 
 # the files whose import registers their handlers
 HANDLERS = (

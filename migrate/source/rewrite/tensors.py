@@ -192,7 +192,7 @@ def number_of_torchs(node: ast.Attribute | ast.Name, context: Context) -> ast.ex
     return expression(TABLES["numbers"][name], context.name) if name in TABLES["numbers"] else None
 
 
-SHARED = "shared_with"  # attribute of a statement that did not run: the name that it may change as well
+SHARED = "shared_with"  # attribute of a statement that did not run: what it may change as well
 RANK = 3  # from here on the gradient of most crashes: "StridedSliceGrad, input memory out of bounds"
 GETITEM = "msmigrate.nn.functional.getitem"
 
@@ -297,7 +297,7 @@ def _refuse_shared(node: ast.stmt, into: ast.expr | None) -> None:
     kinds = kinds_of(into) if into is not None else []
     of_python = bool(kinds) and all(isinstance(kind, (PlainKind, SequenceKind, DictKind)) for kind in kinds)
     if SHARED in vars(node) and not of_python:
-        raise Unwritable(f"{ast.unparse(node)} may change `{vars(node)[SHARED]}` too, which is read afterwards")
+        raise Unwritable(vars(node)[SHARED])
 
 
 FUNCTIONS = ("torch.nn.functional.", "torch.")

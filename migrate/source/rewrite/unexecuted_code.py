@@ -51,10 +51,10 @@ from ..observe.observations import (
     set_kinds,
 )
 from . import replaced_methods as methods
-from .aliasing import shares
 from .context import UNSEEN, Context, Unwritable, has_handler, row_of
 from .dataclasses_and_configs import is_enum, is_settings, kinds_before, takes_items
 from .devices_and_no_grad import says_how
+from .initializers import shares
 from .modules import NORMS
 from .row_calls import is_super
 from .tensors import PAIR

@@ -25,6 +25,7 @@ from ..observe.observations import (
     always_sequences,
     callees_of,
     kinds_of,
+    reached,
     replacing,
     set_callee,
     set_kinds,
@@ -34,21 +35,27 @@ from .aliasing import (
     CHANGED,
     LOST,
     ChangedInPlace,
+    StaleReads,
     View,
     back,
     changed_in_place,
+    changes_too,
+    forget,
     given_anew,
     is_basic,
     mark,
     nested_writes,
+    only_block,
+    passed_over,
+    read_behind,
     refuse,
     stored_names,
     view_of,
     views_of,
     written_into,
 )
-from .graph_mode import not_compiled
-from .initializers import begins, underlying_tensor
+from .graph_mode import not_compiled, place_of
+from .initializers import begins, root_of, underlying_tensor
 from .signatures import CHANGING
 from .tensors import SHARED, gives_back, written_tensor
 
@@ -58,22 +65,6 @@ _BLOCKS = (ast.For, ast.While, ast.If, ast.With, ast.Try)
 
 
 ABOUT = {"shape", "dtype", "device", "ndim", "size", "dim", "numel", "is_cuda", "requires_grad"}  # not its values
-
-
-def hand_back(function: ast.FunctionDef, files: SourceFiles) -> None:
-    """Make a function without a result return the tensors that it writes into, for its callers; in place."""
-    names = handed_back(function, files)
-    if not names:
-        return
-    values: list[ast.expr] = [ast.Name(name, ast.Load()) for name in names]
-    value = values[0] if len(values) == 1 else ast.Tuple(values, ast.Load())
-    for node in own_nodes(function):
-        if isinstance(node, ast.Return):
-            node.value = copy.deepcopy(value)
-    if not isinstance(function.body[-1], (ast.Return, ast.Raise)):
-        function.body.append(replacing(ast.Return(value), function.body[-1]))
-    function.returns = None
-    ast.fix_missing_locations(function)
 
 
 def handed_back(function: ast.FunctionDef, files: SourceFiles) -> list[str]:
@@ -109,7 +100,7 @@ def written_arguments(function: ast.FunctionDef, files: SourceFiles, around: Seq
                 if one is not None
             ]
             names = [name.id for name in (*_written_whole(node), *given) if isinstance(name, ast.Name)]
-            parts = [root.id for root in map(_root, given) if isinstance(root, ast.Name)] + writer.changed(node)
+            parts = [root.id for root in map(root_of, given) if isinstance(root, ast.Name)] + writer.changed(node)
             whole.update(names)
             for name in names + (parts if writer.compiled else []):
                 first.setdefault(name, node)
@@ -179,10 +170,6 @@ def _arguments(called: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr]:
     return dict(zip(arguments, call.args, strict=False)) | words
 
 
-def _text(node: ast.expr | None) -> str:
-    return "" if node is None else ast.unparse(node)
-
-
 def write_through_views(
     function: ast.FunctionDef, files: SourceFiles, *, compiled: bool = False, note: Note | None = None
 ) -> None:
@@ -194,7 +181,14 @@ def write_through_views(
     """
     writer = _Writer(function, files, compiled=compiled, note=note)
     writer.name_parameters(function)
+    stale = writer.stale = StaleReads(function.body, writer.written_at, writer.described).found
     function.body = writer.block(function.body, {}, [])
+    for node in (one for one in own_nodes(function) if isinstance(one, (ast.Assign, ast.AugAssign, ast.Expr))):
+        other = next(iter(stale.get(place_of(node), ())), None)
+        if other is not None and not reached(node):
+            vars(node)[SHARED] = changes_too(node, other)
+        elif other is not None and note is not None and stale.pop(place_of(node)):
+            note(node.lineno, f"{changes_too(node, other)}, on one way through {function.name}: use .clone()")
 
 
 class _Writer:
@@ -211,11 +205,13 @@ class _Writer:
         self.statements = [node for node in own_nodes(function) if isinstance(node, ast.stmt)]
         self.reads: dict[str, list[ast.Name]] = {}
         self.kinds: dict[str, dict[Kind, None]] = {}
-        described = {n.value for n in ast.walk(function) if isinstance(n, ast.Attribute) and n.attr in ABOUT}
+        self.stale: dict[tuple[int, int], dict[str, None]] = {}
+        self.idle: dict[str, list[ast.stmt]] = {}  # names -> what did not run and would give them other tensors
+        self.described = {n.value for n in ast.walk(function) if isinstance(n, ast.Attribute) and n.attr in ABOUT}
         for node in ast.walk(function):
             if isinstance(node, ast.Name):
                 self.kinds.setdefault(node.id, {}).update(dict.fromkeys(kinds_of(node)))
-                if isinstance(node.ctx, ast.Load) and node not in described:
+                if isinstance(node.ctx, ast.Load) and node not in self.described:
                     self.reads.setdefault(node.id, []).append(node)
 
     def name_parameters(self, function: ast.FunctionDef) -> None:
@@ -251,8 +247,10 @@ class _Writer:
             if taken is not None:
                 names += [n for n in stored_names(taken) if self._is_tensor(n) or self.is_container(n)]
             for name in names:
-                found += self._others(name, statement, views, loops)
-            _forget(views, stored_names(statement) - {*names})
+                found += self._noted(statement, [*self._others(name, statement, views, loops)])
+            forget(views, stored_names(statement) - {*names})
+            for name in stored_names(statement) if reached(statement) else ():
+                self.idle.pop(name, None)
             for target, view in views_of(statement):
                 sure = self._is_tensor(view.base) or self._is_same(target, view)
                 if target != view.base and (sure or not self.kinds.get(view.base)):
@@ -294,7 +292,7 @@ class _Writer:
                 into, given = given.func.value, ast.Tuple(given.args)
             items = [*getattr(given, "elts", ()), *getattr(given, "values", ())]
             items += [given] if isinstance(into, ast.Subscript) and given is not None else []
-            place = _root(into) if isinstance(into, ast.expr) else None
+            place = root_of(into) if isinstance(into, ast.expr) else None
             gets = any(ast.unparse(item) == name for item in items if isinstance(item, ast.expr))
             if gets and isinstance(place, ast.Name) and self._read_after(place.id, statement, loops):
                 return place.id
@@ -320,9 +318,9 @@ class _Writer:
         behind it; a call that gives another view is marked as one that cannot be written."""
         into: ast.expr | None = None
         if isinstance(statement, (ast.Assign, ast.AugAssign)):
-            into = _root(statement.targets[0] if isinstance(statement, ast.Assign) else statement.target)
+            into = root_of(statement.targets[0] if isinstance(statement, ast.Assign) else statement.target)
         elif isinstance(statement, ast.Expr) and (target := written_into(statement.value)) is not None:
-            into = _root(target)
+            into = root_of(target)
         under = underlying_tensor(into) if into is not None else None
         whole, calls = view_of(under) if under is not None else (None, [])
         parameter = whole is not None and always(kinds_of(whole), TensorKind, parameter=True)
@@ -347,15 +345,32 @@ class _Writer:
         return [ast.fix_missing_locations(one) for one in (first, changed, *last)]
 
     def _inside(self, statement: ast.stmt, views: dict[str, View], loops: Sequence[Loop]) -> None:
-        at_entry = dict(views)
-        _forget(views, stored_names(statement))
+        at_entry, (idle, loose, ran) = dict(views), passed_over(statement)
+        forget(views, stored_names(statement) - ({name for name, _ in idle} - loose - ran))
         inner = dict(views) if isinstance(statement, (ast.For, ast.While)) else at_entry
         if isinstance(statement, ast.For):
             inner |= self._rows(statement, loops)
         within = [*loops, statement] if isinstance(statement, (ast.For, ast.While)) else loops
         for part in BLOCKS:
             if getattr(statement, part, None):
-                setattr(statement, part, self.block(getattr(statement, part), dict(inner), within))
+                now = dict(inner)
+                setattr(statement, part, self.block(getattr(statement, part), now, within))
+                if part == only_block(statement):
+                    views.clear()
+                    views.update(now)
+                    forget(views, loose)
+        related = {name for other, view in views.items() for name in (other, *view.names())}
+        for name, one in (each for each in idle if each[0] in related):
+            self.idle.setdefault(name, []).append(one)
+
+    def _noted(self, statement: ast.stmt, found: list[ast.stmt]) -> list[ast.stmt]:
+        """What writes values back behind a statement; it is right where the other branches do not run."""
+        names = {n.id for one in found for n in ast.walk(one) if isinstance(n, ast.Name)}
+        for name in names:
+            self.stale.get(place_of(statement), {}).pop(name, None)
+            for one in self.idle.get(name, ()):
+                vars(one)[SHARED] = f"`{name}` gets another value, and {changes_too(statement, name)}"
+        return found
 
     def _taking(self, statement: ast.stmt, loops: Sequence[Loop]) -> ast.stmt | None:
         """The statement for a call of functions that write into their arguments and return them; None for any other.
@@ -369,7 +384,7 @@ class _Writer:
                 self._note_changes(called, call, statement, loops)
             each = [_handed(called, call, self.files) for called in functions]
             given = next(filter(None, each), [])
-            alike = all([*map(_text, one)] == [*map(_text, given)] for one in each)
+            alike = len({tuple(n and ast.unparse(n) for n in one) for one in each}) == 1
             alone = isinstance(statement, ast.Expr) and statement.value is call
             if given and alone and alike and all(handed_back(called, self.files) for called in functions):
                 targets: list[ast.expr] = [self._target(one) for one in given]
@@ -377,7 +392,7 @@ class _Writer:
                 return ast.fix_missing_locations(replacing(ast.Assign([target], call), statement))
             stored = stored_names(statement) if isinstance(statement, ast.Assign) else set()
             for name in [one.id for some in each for one in some if isinstance(one, ast.Name) and one.id not in stored]:
-                if name in _read_behind(call, statement) or self._read_next(name, statement, loops):
+                if name in read_behind(call, statement) or self._read_next(name, statement, loops):
                     vars(call)[LOST] = (
                         f"{functions[0].name} writes into `{name}`, which is read afterwards, and does not return it: "
                         "return the tensor, and use the result"
@@ -400,7 +415,7 @@ class _Writer:
                 continue
             if not self.is_container(given.id) and not self._is_tensor(given.id):
                 continue
-            here = given.id in _read_behind(call, statement)
+            here = given.id in read_behind(call, statement)
             if self.note is not None and (here or self._read_next(given.id, statement, loops)):
                 what = f"{called.name} changes `{given.id}`, which is read afterwards"
                 self.note(statement.lineno, f"{what}; in graph mode it stays as it was: return it with the result")
@@ -477,6 +492,10 @@ class _Writer:
                 found += [one.id for one in handed if isinstance(one, ast.Name)]
         return found
 
+    def written_at(self, statement: ast.stmt) -> list[str]:
+        """The names of what a statement changes, without those in it, by a layer too."""
+        return [*self._written_within(statement), *(one.name.id for one in changed_in_place(statement))]
+
     def _written_by(self, statement: ast.AST) -> list[str]:
         """The names of the tensors that a statement writes to."""
         into: list[ast.expr] = []
@@ -488,10 +507,10 @@ class _Writer:
             into = [underlying_tensor(target)]
             while isinstance(into[0], ast.Call) and isinstance(into[0].func, ast.Attribute):  # of x.view(n, -1)
                 into = [underlying_tensor(into[0].func.value)]
-        roots = [_root(target) for target in into]
+        roots = [root_of(target) for target in into]
         changed = statement.value if isinstance(statement, ast.Expr) else None
         if isinstance(changed, ast.Call) and isinstance(changed.func, ast.Attribute) and changed.func.attr in CHANGING:
-            root = _root(changed.func.value)
+            root = root_of(changed.func.value)
             roots += [root] if isinstance(root, ast.Name) and self._may_be(root.id) else []
         names = (root.id for root in roots if isinstance(root, ast.Name))
         return [name for name in names if self._is_tensor(name) or self._may_be(name) or not self.kinds.get(name)]
@@ -535,7 +554,7 @@ class _Writer:
                     done.add(other)
                     waiting.append(other)
                     if not view.sure and self._read_after(other, statement, loops):
-                        vars(statement)[SHARED] = other
+                        vars(statement)[SHARED] = changes_too(statement, other)
                     elif self._read_after(other, statement, loops) and view.made is not None:
                         mark(view, other)
                         again = ast.Assign([ast.Name(other, ast.Store())], copy.deepcopy(view.made))
@@ -546,7 +565,7 @@ class _Writer:
     def _put_back(self, view: View, name: str, after: ast.stmt) -> Iterator[ast.stmt]:
         """The statement that gives a tensor the values that were written under the name of a view of it."""
         if not view.sure:
-            vars(after)[SHARED] = view.base
+            vars(after)[SHARED] = changes_too(after, view.base)
             return
         if view.made is None:
             yield self._assignment(view.base, view.index, name, None, after)
@@ -578,21 +597,3 @@ class _Writer:
         end = (statement.end_lineno or 0, statement.end_col_offset or 0)
         again = {node for loop in loops if name not in stored_names(loop) for node in ast.walk(loop)}
         return any((node.lineno, node.col_offset) >= end or node in again for node in reads)
-
-
-def _read_behind(call: ast.Call, statement: ast.stmt) -> set[str]:
-    """The names that stand in a statement behind a call."""
-    end = (call.end_lineno or 0, call.end_col_offset or 0)
-    return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and (n.lineno, n.col_offset) >= end}
-
-
-def _root(node: ast.expr) -> ast.expr:
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    return node
-
-
-def _forget(views: dict[str, View], names: set[str]) -> None:
-    """Remove the views that depend on names that have been assigned."""
-    for name in [name for name, view in views.items() if names & {name, *view.names()}]:
-        del views[name]

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
+import numpy as np
 import pytest
+from msmigrate.parity.diagnosis.causes import torch_loss
+from msmigrate.parity.diagnosis.context import Context
+from msmigrate.training.recipe import reader as recipes
+
+TINY = Path(__file__).parents[1] / "tiny.yaml"
 
 # what MindSpore's side does otherwise, and the stage, place and fault that have to come first
 First = Callable[[str, tuple[str, str, str | None]], None]
@@ -44,3 +52,27 @@ def test_a_loss_of_ones_own_is_explained_by_the_arguments_that_it_hands_to_cross
         "by count": "the weighted losses are divided by the number of samples, not by the sum of their weights",
         "squared": "",
     }
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_steps_loss_is_explained_by_its_logits_only_where_the_loss_was_tried_alone(alone: bool) -> None:
+    """Of several outputs it is not, and the first of them, which is kept as the logits, does not make the loss."""
+    draws = np.random.default_rng(0)
+    values = {"logits": draws.normal(size=(4, 5)), "loss": np.array([9.0])}
+    shapes = {"logits": (4, 5), "loss": ()}
+    entries = {
+        ("loss", part, name, 0): SimpleNamespace(key=name, shape=shapes[name], sampled=False, nonfinite=False)
+        for part in ("step1", *([torch_loss.PART] if alone else []))
+        for name in values
+    }
+    context = SimpleNamespace(
+        recipe=recipes.load(TINY),
+        paired=None,
+        inputs=SimpleNamespace(labels=[np.arange(4)], logits=(4, 5), classes=5, values=None),
+        mindspore=SimpleNamespace(entries=entries),
+        mindspore_values=values.__getitem__,
+        failed=lambda _, part=None: part is None,
+    )
+    causes = torch_loss.explain(cast(Context, context))
+    said = ["the step's loss is not that of its own logits and labels, though the loss alone is right"]
+    assert [cause.text for cause in causes] == (said if alone else [])

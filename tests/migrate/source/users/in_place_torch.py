@@ -249,3 +249,145 @@ class Masks(nn.Module):
 
 def in_place_masks_of_bytes():
     return Masks(), (torch.randn(4, 6),)
+
+
+class Rebound(nn.Module):
+    """Names that a branch may give another tensor than the one that is written into: each way ran in one model."""
+
+    def __init__(self, way, width=6):
+        super().__init__()
+        self.way, self.again = way, 0
+        self.first = nn.Linear(width, width)
+
+    def forward(self, x):
+        y = self.first(x)
+        z = x
+        if self.way == "if":
+            z = y
+            if self.again:
+                z = z * 3
+            y.add_(1)
+        elif self.way == "else":
+            if self.again:
+                z = y * 3
+            else:
+                z = y
+            y.mul_(2)
+        elif self.way == "loop":
+            z = y
+            for _ in range(self.again):
+                z = torch.tanh(z)
+            y.sub_(1)
+        elif self.way == "pair":
+            z, w = y, x
+            if self.again:
+                z, w = x, w
+            y.add_(w)
+        elif self.way == "aug":
+            z = y
+            if self.again:
+                z = z * 3
+            z += 1
+        elif self.way == "row":
+            z = y[0]
+            if self.again:
+                z = y[1]
+            z.mul_(2)
+        return y + z
+
+
+class Chosen(nn.Module):
+    """The same, as expressions; each way runs in one of the models."""
+
+    def __init__(self, way, width=6):
+        super().__init__()
+        self.way, self.again = way, 0
+        self.first = nn.Linear(width, width)
+
+    def forward(self, x):
+        y = self.first(x)
+        z = x
+        if self.way == "choice":
+            z = x if self.again else y
+            y.add_(1)
+        elif self.way == "or":
+            z = self.again or y
+            y.mul_(2)
+        elif self.way == "walrus":
+            if self.again == 0 and (z := y) is not None:
+                y.sub_(1)
+        elif self.way == "rows":
+            for row in y if self.again == 0 else x:
+                row.add_(z[0])
+        elif self.way == "left":
+            for _ in range(3):
+                if self.again == 0:
+                    z = y
+                    break
+                z = x * 2
+            y.neg_()
+        elif self.way == "given":
+            z = x if self.again else y
+            z = z * 2
+            y.add_(1)
+        return y + z
+
+
+class Tried(nn.Module):
+    """The same, within `try` and `with`."""
+
+    def __init__(self, width=6):
+        super().__init__()
+        self.first = nn.Linear(width, width)
+
+    def forward(self, x):
+        y = self.first(x)
+        z = w = x
+        try:
+            z = y
+        except ValueError:
+            z = y * 2
+        with torch.enable_grad():
+            w = y
+        y.add_(1)
+        return y * z + w
+
+
+def in_place_rebound_if():
+    return Rebound("if"), (torch.randn(4, 6),)
+
+
+def in_place_rebound_else():
+    return Rebound("else"), (torch.randn(4, 6),)
+
+
+def in_place_rebound_loop():
+    return Rebound("loop"), (torch.randn(4, 6),)
+
+
+def in_place_rebound_pair():
+    return Rebound("pair"), (torch.randn(4, 6),)
+
+
+def in_place_rebound_aug():
+    return Rebound("aug"), (torch.randn(4, 6),)
+
+
+def in_place_rebound_row():
+    return Rebound("row"), (torch.randn(4, 6),)
+
+
+def in_place_rebound_none():
+    return Rebound(""), (torch.randn(4, 6),)
+
+
+def in_place_chosen():
+    return Chosen(""), (torch.randn(4, 6),)
+
+
+def in_place_chosen_or():
+    return Chosen("or"), (torch.randn(4, 6),)
+
+
+def in_place_tried():
+    return Tried(), (torch.randn(4, 6),)

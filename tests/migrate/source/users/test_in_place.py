@@ -72,3 +72,48 @@ def test_masks_of_bytes_are_bools(users: Users) -> None:
     found = users["in_place_masks_of_bytes"]
     found.agrees()
     found.holds("y[:, ops.cast(self.kept, mindspore.bool_)]")
+
+
+def test_a_name_that_a_branch_may_give_another_tensor_where_it_ran(users: Users) -> None:
+    """It has the new values, and the branch that did not run, in which it would not have them, is refused."""
+    written = {
+        "in_place_rebound_if": ("y = ops.add(y, 1)\n            z = y\n", "y.add_(1) may change `z`"),
+        "in_place_rebound_else": ("y = ops.mul(y, 2)\n            z = y\n", "y.mul_(2) may change `z`"),
+        "in_place_rebound_loop": ("y = ops.sub(y, 1)\n            z = y\n", "y.sub_(1) may change `z`"),
+        "in_place_rebound_pair": ("y = ops.add(y, w)\n            z = y\n", "y.add_(w) may change `z`"),
+        "in_place_rebound_aug": ("z = z + 1\n            y = z\n", "z += 1 may change `z`"),
+        "in_place_rebound_row": ("z = ops.mul(z, 2)\n            y[0] = z\n", "z.mul_(2) may change `z`"),
+    }
+    for name, (text, why) in written.items():
+        users[name].agrees()
+        users[name].holds(text)
+        (said,) = [one.text for one in users[name].source.not_run if "gets another value" in one.text]
+        assert said == f"`z` gets another value, and {why} too, which is read afterwards"
+
+
+def test_a_name_that_a_branch_may_give_another_tensor_where_it_did_not_run(users: Users) -> None:
+    found = users["in_place_rebound_none"]
+    found.agrees()
+    said = [one.text for one in found.source.not_run]
+    assert said == [
+        *(f"{write} may change `z` too, which is read afterwards" for write in ("y.add_(1)", "y.mul_(2)", "y.sub_(1)")),
+        "y.add_(w) may change `z` too, which is read afterwards",
+        *(f"{write} may change `y` too, which is read afterwards" for write in ("z += 1", "z.mul_(2)")),
+    ]
+    found = users["in_place_chosen"]
+    found.agrees()
+    said = [one.text for one in found.source.not_run]
+    assert said == [
+        *(f"{write} may change `z` too, which is read afterwards" for write in ("y.add_(1)", "y.mul_(2)")),
+        "row.add_(z[0]) may change `z` too, which is read afterwards",
+        "y.neg_() may change `z` too, which is read afterwards",
+    ]
+    found.holds("y = ops.sub(y, 1)\n                    z = y\n", "z = z * 2\n            y = ops.add(y, 1)\n")
+
+
+def test_a_choice_that_ran_is_listed_and_what_always_runs_is_written(users: Users) -> None:
+    (said,) = [one.text for one in users["in_place_chosen_or"].source.left_out]
+    assert said == "y.mul_(2) may change `z` too, which is read afterwards, on one way through forward: use .clone()"
+    found = users["in_place_tried"]
+    found.agrees()
+    found.holds("y = ops.add(y, 1)\n", "z = y\n        w = y\n        return")

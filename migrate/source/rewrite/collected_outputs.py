@@ -499,12 +499,14 @@ def _set_elsewhere(function: ast.FunctionDef, context: Context) -> set[str]:
     bases = [name for name in context.program.facts.bases(context.owner)[1:] if "." in name]
     derived = [order[0] for order in context.program.facts.orders if context.owner in order[1:]]
     others = [node for node in ast.walk(function) if isinstance(node, (ast.FunctionDef, ast.Lambda))][1:]
+    properties: set[str] = set()
     for owner in (context.owner, *bases, *derived):
         _, cls = context.program.class_of(owner) or ("", None)
         own = {"__init__", function.name} if owner == context.owner else {"__init__"}
         found = [node for node in getattr(cls, "body", ()) if isinstance(node, ast.FunctionDef)]
+        properties |= {node.name for node in found}  # what is read may be another value than was set
         others += [node for node in found if node.name not in own]
-    return {name for node in others for name in stored_attributes(node)}
+    return properties | {name for node in others for name in stored_attributes(node)}
 
 
 def _sets(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.Attribute]]:

@@ -130,9 +130,11 @@ def cross_entropy(call: ast.Call, context: Context) -> ast.expr | None:
     if len(given) != 2 or len(given) != len(call.args) + len(words):
         return None
     logits, labels = map(context.visit, given)
-    if are_tensors(kinds_of(given[1]), "int64"):
+    kinds = kinds_of(given[1])
+    seen = bool(kinds) and all(isinstance(kind, TensorKind) and kind.rank < UNKNOWN_RANK for kind in kinds)
+    if are_tensors(kinds, "int64"):
         labels = ast.Call(ast.Attribute(labels, "astype", ast.Load()), [context.name("mindspore.int32")], [])
-    elif not all(isinstance(kind, TensorKind) and kind.rank < UNKNOWN_RANK for kind in kinds_of(given[1]) or [None]):
+    elif not seen:
         labels = ast.Call(context.name(f"{F}class_labels"), [labels], [])
     return ast.Call(context.visit(call.func), [logits, labels], [])
 

@@ -31,7 +31,7 @@ from ..observe.observations import (
     replacing,
 )
 from .context import Context, Problem, Stage, Unwritable, handles
-from .devices_and_no_grad import asks_for_device
+from .devices_and_no_grad import asks_for_device, before_leaving
 from .graph_mode import in_blocks, is_pure, iterated, negated
 from .replaced_methods import named_cells
 from .unexecuted_code import SAFE, Reader, unseen_expression, unseen_statements, was_observed
@@ -139,9 +139,10 @@ class _Pruning:
         return found if writable(found, self.context) else None
 
     def tried(self, statement: ast.Try) -> list[ast.stmt]:
-        """A `try` in which nothing was raised: as it is where Python runs it, for MindSpore compiles none; there its
-        statements alone, so that an error goes on."""
+        """A `try` in which nothing was raised: as it is where Python runs it; MindSpore has its statements alone."""
         replaces = all(isinstance(one.body[-1], ast.Raise) for one in statement.handlers)
+        last = statement.finalbody if replaces or not self.context.in_python else []
+        statement.body, statement.orelse = (before_leaving(part, last) for part in (statement.body, statement.orelse))
         parts = [self.block(part) for part in (statement.body, statement.orelse, statement.finalbody)]
         for handler in () if replaces else statement.handlers:
             if self.context.in_python:
@@ -229,8 +230,7 @@ class _Pruning:
                     self.context.visit(copy.deepcopy(first.test))
                 with self.reader.narrowed(first.test):
                     body = self.unseen(first.body)
-                inside = body, self.unseen(first.orelse)
-                return [ast.copy_location(ast.If(first.test, *inside), first)]
+                return [ast.copy_location(ast.If(first.test, body, self.unseen(first.orelse)), first)]
             except Unwritable:
                 pass
         try:

@@ -470,3 +470,24 @@ def stored_attributes(part: ast.AST) -> list[str]:
     """The attributes of `self` that a part of a constructor sets."""
     inside = [node for node in ast.walk(part) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)]
     return [node.attr for node in inside if ast.unparse(node.value) == "self"]
+
+
+def before_leaving(body: list[ast.stmt], last: list[ast.stmt], *, rounds: bool = True) -> list[ast.stmt]:
+    """Statements that run others before they leave their block, as a `finally` does, which MindSpore does not compile.
+
+    rounds: whether `break` and `continue` leave it, which is not so in a loop inside of it.
+    """
+    found: list[ast.stmt] = []
+    for statement in body if last else []:
+        inside = rounds and not isinstance(statement, (ast.For, ast.While))
+        for name in () if isinstance(statement, (ast.FunctionDef, ast.ClassDef)) else ("body", "orelse", "finalbody"):
+            if getattr(statement, name, None):
+                setattr(statement, name, before_leaving(getattr(statement, name), last, rounds=inside))
+        if isinstance(statement, ast.Return) and statement.value is not None:
+            given = ast.Assign([ast.Name("returned", ast.Store())], statement.value)
+            found.append(ast.fix_missing_locations(replacing(given, statement)))
+            statement.value = replacing(ast.Name("returned", ast.Load()), statement.value)
+        if isinstance(statement, ast.Return) or (rounds and isinstance(statement, (ast.Break, ast.Continue))):
+            found += copy.deepcopy(last)
+        found.append(statement)
+    return found if last else body

@@ -94,7 +94,7 @@ def rewrite_function(node: ast.FunctionDef, name: str, context: Context) -> ast.
             return ast.Call(context.name(NOT_CONVERTED), [ast.Constant(text)], []) if read else None
 
         found.body = [substitute(statement, change) for statement in found.body]
-    found.decorator_list = [item for item in node.decorator_list if isinstance(item, ast.Name) and item.id in KEPT]
+    found.decorator_list = [item for item in node.decorator_list if KEPT.fullmatch(ast.unparse(item))]
     SignatureRewriter(context.program, context.file).signature(found)
     if why := why or _make_defaults(node.args, found.args, context):
         found.body.insert(0, ast.Expr(context.missing(node, why)))
@@ -141,7 +141,7 @@ def as_told(train: ast.FunctionDef) -> ast.FunctionDef:
     return found
 
 
-KEPT = ("staticmethod", "classmethod", "property")
+KEPT = re.compile(r"staticmethod|classmethod|property|\w+\.(setter|getter|deleter)")
 # methods that torch calls to load, save, move or print a module, which are no part of what it computes
 AROUND = re.compile(
     r"_?(load|save|register)\w*|state_dict|[sg]et_extra_state|_apply|_version|extra_repr|__(?!len__|contains__|iter__)\w+__"
@@ -187,7 +187,7 @@ def unseen_function(node: ast.FunctionDef, name: str, context: Context) -> ast.F
     suffice."""
     decorators = [ast.unparse(item) for item in node.decorator_list]
     silent = [ast.unparse(item) for item in node.decorator_list if _decorator(item, context) in SILENT]
-    plain = all(name in KEPT or name in silent or without_gradient_by_decorator(node) for name in decorators)
+    plain = all(KEPT.fullmatch(name) or name in silent or without_gradient_by_decorator(node) for name in decorators)
     unknown = [one for one in defaults_of(node.args).values() if not _is_known(one, context)]
     if plain and not unknown:
         made = rewrite_function(node, name, context)
@@ -196,7 +196,7 @@ def unseen_function(node: ast.FunctionDef, name: str, context: Context) -> ast.F
         made.name = name
         why = f"what its default {ast.unparse(unknown[0])} is" if unknown else "what its decorators do"
         made.body = [control_flow.refused(context.did_not_run(node, f"{why}, is not known"), node)]
-        made.decorator_list = [item for item in node.decorator_list if ast.unparse(item) in KEPT]
+        made.decorator_list = [item for item in node.decorator_list if KEPT.fullmatch(ast.unparse(item))]
     if any(isinstance(statement, ast.Raise) for statement in made.body[-1:]) and len(made.body) <= 2:
         made.args, made.returns = copy.deepcopy(node.args), None
         for argument in ast.walk(made.args):

@@ -502,18 +502,19 @@ def new(call: ast.Call, context: Context) -> ast.expr:
     return found
 
 
-SHIFTS = {ast.RShift: "torch.bitwise_right_shift", ast.LShift: "torch.bitwise_left_shift"}
+OF_BITS = {ast.RShift: "torch.bitwise_right_shift", ast.LShift: "torch.bitwise_left_shift"}
 
 
-@handles(syntax=[ast.BinOp])
-def shifted(node: ast.BinOp, context: Context) -> ast.expr | None:
-    """`x >> 2` of a tensor as a call, for MindSpore's tensors have no such operator."""
-    name = SHIFTS.get(type(node.op))
-    if name is None or not any(isinstance(k, TensorKind) for side in (node.left, node.right) for k in kinds_of(side)):
+@handles(syntax=[ast.BinOp, ast.UnaryOp])
+def bits(node: ast.BinOp | ast.UnaryOp, context: Context) -> ast.expr | None:
+    """`x >> 2` of a tensor, which MindSpore's have not, and `~x` of integers, which gives bools there, as calls."""
+    parts = [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, node.right]
+    kinds = [kind for part in parts for kind in kinds_of(part) if isinstance(kind, TensorKind)]
+    inverted = isinstance(node.op, ast.Invert) and any(kind.dtype != "bool" for kind in kinds)
+    row = row_of("torch.bitwise_not" if inverted else OF_BITS.get(type(node.op), ""))
+    if row is None or row.mindspore is None or not kinds:
         return None
-    row = row_of(name)
-    assert row is not None and row.mindspore is not None
-    return ast.Call(context.name(row.mindspore), [context.visit(node.left), context.visit(node.right)], [])
+    return ast.Call(context.name(row.mindspore), [context.visit(part) for part in parts], [])
 
 
 @handles(syntax=[ast.BinOp])

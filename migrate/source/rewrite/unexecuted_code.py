@@ -53,7 +53,7 @@ from ..observe.observations import (
 from . import replaced_methods as methods
 from .context import UNSEEN, Context, Unwritable, has_handler, row_of
 from .dataclasses_and_configs import is_enum, is_settings, kinds_before, takes_items
-from .devices_and_no_grad import says_how
+from .devices_and_no_grad import before_leaving, says_how
 from .initializers import shares
 from .modules import NORMS
 from .row_calls import is_super
@@ -74,10 +74,9 @@ OF_TENSORS: dict[str, Kind] = {
     **dict.fromkeys((*TABLES["tensor_answers"], "requires_grad"), PlainKind("bool")),
 }
 QUESTIONS = {n for n in TABLES["framework_questions"] if n.startswith(("torch.jit.", "torch.compiler.", "torch.cuda."))}
-MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.nn.init")
-# modules whose functions only compute with their arguments, or say what happens
-COMPUTING = {"math", "functools", "itertools", "operator", "random", "collections", "copy", "statistics", "warnings"}
-COMPUTING |= {"logging", *IMPORTED}
+MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.nn.init")  # below: those that only compute, or say so
+COMPUTING = {"math", "functools", "itertools", "operator", "random", "collections", "copy", "statistics", "logging"}
+COMPUTING |= {"warnings", *IMPORTED}
 OF_LISTS = ("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort")
 OPERATIONS = (ast.UnaryOp, ast.BinOp, ast.Compare, ast.Slice, ast.Starred, ast.JoinedStr, ast.FormattedValue)
 STATEMENTS: tuple[type[ast.stmt], ...] = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr, ast.If)
@@ -104,6 +103,7 @@ def unseen_statements(body: Sequence[ast.stmt], reader: Reader, *, checks: bool)
     checks: whether all assertions stay; without, those are left out that cannot be written.
     """
     every = [one for statement in body for one in _tried(statement)]
+    reader.context.local.add("returned")
     others = [statement for statement in every if not isinstance(statement, ast.Assert)]
     try:
         return _readable(every, reader)
@@ -114,7 +114,7 @@ def unseen_statements(body: Sequence[ast.stmt], reader: Reader, *, checks: bool)
 
 
 def _readable(body: Sequence[ast.stmt], reader: Reader) -> list[ast.stmt]:
-    found = [copy.deepcopy(statement) for statement in body]
+    found = copy.deepcopy([*body])
     reader.block(found)
     with reader.context.strictly():
         for statement in copy.deepcopy(found):
@@ -125,7 +125,7 @@ def _readable(body: Sequence[ast.stmt], reader: Reader) -> list[ast.stmt]:
 def _tried(statement: ast.stmt) -> list[ast.stmt]:
     """The statement; for a `try` that only replaces one error by another, its body."""
     if isinstance(statement, ast.Try) and all(isinstance(one.body[-1], ast.Raise) for one in statement.handlers):
-        return [*statement.body, *statement.orelse, *statement.finalbody]
+        return before_leaving([*statement.body, *statement.orelse], statement.finalbody) + statement.finalbody
     return [statement]
 
 

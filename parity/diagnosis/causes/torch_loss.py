@@ -158,12 +158,8 @@ def _of_the_step(context: Context, loss: Loss) -> list[Cause]:
     """The step's loss from MindSpore's own logits, where the loss alone is right: how the micro-batches are joined."""
     entries, parts, labels = context.mindspore.entries, context.recipe.accumulate, context.inputs.labels[0]
     value, logits = entries.get(("loss", "step1", "loss", 0)), entries.get(("loss", "step1", "logits", 0))
-    if (
-        "loss",
-        PART,
-        "loss",
-        0,
-    ) not in entries:  # of several outputs, or of labels of its own: nothing says it is right
+    alone = entries.get(("loss", PART, "loss", 0))
+    if alone is None:  # of several outputs, or of labels of its own: nothing says that the loss is right
         return []
     if value is None or logits is None or value.shape or logits.sampled or value.nonfinite or logits.nonfinite:
         return []

@@ -220,3 +220,11 @@ def test_layers_of_libraries_and_arguments_as_torch_takes_them(users: Users) -> 
     # of labels that were not seen it is not known whether they are shares of classes
     users["picks"].holds("self.turn = Permute((0, 2, 1))", "self.fits(y, class_labels(classes))")
     users["picks_widely"].holds("self.fits(y, classes.astype(mindspore.int32))")
+
+
+def test_properties_what_is_done_at_the_end_and_bits_of_integers(users: Users) -> None:
+    """A setter replaced its property, what a `finally` does was left out behind a `return`, and `~x` was a bool."""
+    for name in ("rescales", "rescales_swiftly"):
+        users[name].agrees("eval", "train")
+        users[name].holds("@strength.setter", "returned = y * (self.calls + 2)", "bitwise_not(ops.arange(4))")
+        assert not users[name].source.not_run

@@ -808,3 +808,43 @@ def picks():
 
 def picks_widely():
     return Picks(wide=True), (torch.randn(2, 6, 4), torch.tensor([[0, 2, 3], [1, 1, 0]]), torch.tensor([0, 2]))
+
+
+class Rescales(nn.Module):
+    """Has a setting that is a property, says at the end what it did, and turns the bits of integers around."""
+
+    def __init__(self, width, swift=False):
+        super().__init__()
+        self.mix = nn.Linear(width, width)
+        self.swift = swift
+        self.level = 1
+        self.calls = 0
+
+    @property
+    def strength(self):
+        return self.level * 2
+
+    @strength.setter
+    def strength(self, value):
+        self.level = value + 1
+
+    def forward(self, x):
+        y = self.mix(x)
+        if self.swift:
+            self.strength = 3
+            return self.counted(y + self.strength) + (~torch.arange(4)).sum()
+        return y
+
+    def counted(self, y):
+        try:
+            return y * (self.calls + 2)
+        finally:
+            self.calls = self.calls + 1
+
+
+def rescales():
+    return Rescales(4), (torch.randn(3, 4),)
+
+
+def rescales_swiftly():
+    return Rescales(4, swift=True), (torch.randn(3, 4),)

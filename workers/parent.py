@@ -295,7 +295,9 @@ class _Log:
 
     def __init__(self, worker: Worker) -> None:
         self.logged = 0
-        self.file = None if worker.log is None else worker.log.open("a", errors="replace")
+        self.file: IO[str] | None = None
+        with suppress(OSError):  # a command that is interrupted as this starts has removed the folder
+            self.file = None if worker.log is None else worker.log.open("a", errors="replace")
 
     def __enter__(self) -> _Log:
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 from msmigrate.errors import BadRecipe, WorkerFailed
 from msmigrate.workers.messages import Event, Failure, Message, Progress, Ready, Result, State, decode, encode
-from msmigrate.workers.parent import Host, Silent, Stopped, Workers, call
+from msmigrate.workers.parent import Host, Silent, Stopped, Worker, Workers, _keep, call
 
 HERE = Path(__file__).parent
 
@@ -105,6 +106,14 @@ def test_what_a_worker_says_arrives_and_what_is_printed_goes_to_its_log(tmp_path
         ("the torch process", Event("listens", {"port": 1500})),
     ]
     assert sorted(log.read_text().splitlines()) == ["noise from C", "noise of a framework"]
+
+
+def test_a_log_whose_folder_is_gone_is_done_without(tmp_path: Path) -> None:
+    """A command that was interrupted as a worker started printed a traceback of the thread that keeps its log."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        worker = Worker("torch", process, tmp_path / "removed" / "log", time.monotonic())
+    _keep(worker, io.StringIO("the last line\n"))
+    assert worker.last_words() == "the last line"
 
 
 def test_a_large_answer_arrives_whole() -> None:

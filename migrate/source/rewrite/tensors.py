@@ -502,7 +502,7 @@ def new(call: ast.Call, context: Context) -> ast.expr:
     return found
 
 
-OF_BITS = {ast.RShift: "torch.bitwise_right_shift", ast.LShift: "torch.bitwise_left_shift"}
+OF_BITS: dict[type[ast.AST], str] = {ast.RShift: "torch.bitwise_right_shift", ast.LShift: "torch.bitwise_left_shift"}
 
 
 @handles(syntax=[ast.BinOp, ast.UnaryOp])

@@ -152,4 +152,6 @@ def test_a_norms_gradients_are_as_far_off_as_sums_of_that_length(
     weight, weight_rounded, bias, bias_rounded, of_input, float64 = measured["norm"][mode]
     assert 1.3 * weight < weight_rounded < 2e-6
     assert 1.3 * bias < bias_rounded < 2e-6
-    assert of_input == float64 == 0.0
+    assert float64 == 0.0
+    # in training the mean that it is taken with is the forward pass's, which float32 added
+    assert of_input == 0.0 if mode == "eval" else of_input < 1e-6

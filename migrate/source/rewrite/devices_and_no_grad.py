@@ -8,7 +8,7 @@ a condition on a device that cannot be written: its value in the run is not that
 values where possible, on the device "meta".
 
 What is computed inside of a context without gradients is cut off from its gradient there, each tensor where it is made;
-a name for another tensor, `y = x`, is none.
+a name for another tensor, `y = x`, is none. What a `finally` does stands before whatever leaves its block.
 
 A model that asks its first parameter for a device or a dtype asks an attribute: graph mode has no generators. What it
 asks of torch itself, such as its version, is answered as in the run.

@@ -428,8 +428,8 @@ class _Writer:
         return target
 
     def _read_next(self, name: str, statement: ast.stmt, loops: Sequence[Loop]) -> bool:
-        """Whether a name is read after a statement, before it is assigned again."""
-        if not self._read_after(name, statement, loops):
+        """Whether a name is read after a statement, before it is assigned again; after a `return` nothing is."""
+        if isinstance(statement, ast.Return) or not self._read_after(name, statement, loops):
             return False
         end = (statement.end_lineno or 0, statement.end_col_offset or 0)
         later = [n for n in self.statements if (n.lineno, n.col_offset) >= end and not isinstance(n, _BLOCKS)]

@@ -117,3 +117,10 @@ def test_a_choice_that_ran_is_listed_and_what_always_runs_is_written(users: User
     found = users["in_place_tried"]
     found.agrees()
     found.holds("y = ops.add(y, 1)\n", "z = y\n        w = y\n        return")
+
+
+def test_nothing_is_read_after_a_return(users: Users) -> None:
+    """As timm's hard_sigmoid is written: the call was refused, for the other branch reads the tensor."""
+    found = users["gated"]
+    found.agrees()
+    found.lacks("does not return it")

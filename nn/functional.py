@@ -135,6 +135,7 @@ from .tensors import (
     normal_log_prob,
     normal_rsample,
     normal_sample,
+    pack,
     rand,
     randint,
     randn,
@@ -151,6 +152,7 @@ from .tensors import (
     type_as,
     unflatten,
     unfold_dimension,
+    unpack,
     vsplit,
 )
 from .vision import (

@@ -1,7 +1,4 @@
-"""Norms that MindSpore's CPU lacks, or gets wrong in value or gradient: Cells and functions.
-
-Norms of values, and of weights: weight_norm and spectral_norm, which MindSpore does not have.
-"""
+"""Norms of values that MindSpore's CPU lacks or gets wrong, and of weights, weight_norm and spectral_norm."""
 
 from __future__ import annotations
 
@@ -405,12 +402,12 @@ def weight_norm(cell: nn.Cell, name: str = "weight", dim: int | None = 0) -> nn.
     The weight is weight_g · weight_v / ‖weight_v‖ (Salimans and Kingma, 2016).
     Raises TypeError for another layer or name.
     """
-    weight = _own_weight(cell, name, WeightNorm)
+    weight, path = _own_weight(cell, name, WeightNorm)
     whole = dim is None or dim == -1
     axes = tuple(axis for axis in range(weight.ndim) if whole or axis != (dim or 0) % weight.ndim)
     cell.axes, cell.each = axes, not whole
-    cell.weight_g = Parameter(_length(weight, axes, not whole), name="weight_g")
-    cell.weight_v = Parameter(weight, name="weight_v")
+    cell.weight_g = Parameter(_length(weight, axes, not whole), name=f"{path}weight_g")
+    cell.weight_v = Parameter(weight, name=f"{path}weight_v")
     return cell
 
 
@@ -431,15 +428,15 @@ def spectral_norm(
     TypeError for another layer or name.
     """
     rows = int(isinstance(cell, (nn.Conv1dTranspose, nn.Conv2dTranspose))) if dim is None else dim
-    weight = _own_weight(cell, name, SpectralNorm)
+    weight, path = _own_weight(cell, name, SpectralNorm)
     cell.order = (rows, *(axis for axis in range(weight.ndim) if axis != rows))
     cell.iterations, cell.small, cell.u_first = n_power_iterations, eps, u_first
     matrix = ops.transpose(weight, cell.order).reshape((weight.shape[rows], -1))
     u, v = (normalize(ops.standard_normal((size,)), 2.0, 0, eps) for size in matrix.shape)
     u, v = _moved(matrix, u, v, 15 if u_first else 0, eps, u_first)
-    cell.weight_orig = Parameter(weight, name="weight_orig")
-    cell.weight_u = Parameter(u, name="weight_u", requires_grad=False)
-    cell.weight_v = Parameter(v, name="weight_v", requires_grad=False)
+    cell.weight_orig = Parameter(weight, name=f"{path}weight_orig")
+    cell.weight_u = Parameter(u, name=f"{path}weight_u", requires_grad=False)
+    cell.weight_v = Parameter(v, name=f"{path}weight_v", requires_grad=False)
     cell.weight_u.of_buffer = cell.weight_v.of_buffer = True
     return cell
 
@@ -451,12 +448,14 @@ def remove_norm(cell: nn.Cell, name: str = "weight") -> nn.Cell:
     """
     if name != "weight" or not isinstance(cell, ComputedWeight):
         raise ValueError(f"{type(cell).__name__} computes no {name}")
-    value = cell.kernel()
-    for part in [each for each in vars(cell)["_params"] if each.startswith("weight_")]:
+    value, parts = cell.kernel(), [each for each in vars(cell)["_params"] if each.startswith("weight_")]
+    path = getattr(cell, parts[0]).name.removesuffix(parts[0])
+    for part in parts:
         delattr(cell, part)
     object.__delattr__(cell, "weight")
     cell.__class__ = type(cell).of
-    cell.weight = Parameter(value if cell.weight_shape is None else value.reshape(cell.weight_shape), name="weight")
+    value = value if cell.weight_shape is None else value.reshape(cell.weight_shape)
+    cell.weight = Parameter(value, name=f"{path}weight")
     return cell
 
 
@@ -520,22 +519,23 @@ class Lost:
         """Do nothing."""
 
 
-def _own_weight(cell: nn.Cell, name: str, computes: type) -> Tensor:
-    """Make a layer compute its weight; returns the weight that it had, in torch's shape."""
+def _own_weight(cell: nn.Cell, name: str, computes: type) -> tuple[Tensor, str]:
+    """Make a layer compute its weight; returns the one that it had, in torch's shape, and what its name began with."""
     own = type(cell)
-    runs = own if getattr(own, "with_norm", False) else RUNS.get(own)
+    runs = [own] if getattr(own, "with_norm", False) else [RUNS[each] for each in own.__mro__ if each in RUNS][:1]
     other = getattr(cell, "activation_flag", False) or (isinstance(cell, nn.Conv3d) and cell.group > 1)
-    if name != "weight" or runs is None or other:
+    if name != "weight" or not runs or other:
         raise TypeError(f"{computes.__name__} of {name} of {type(cell).__name__} is not known")
     if isinstance(cell, (nn.Conv1dTranspose, nn.Conv2dTranspose)) and cell.pad_mode != "pad":
         raise TypeError(f"{computes.__name__} of {type(cell).__name__} with pad_mode={cell.pad_mode!r} is not known")
     cell.weight_shape = cell.weight.shape if isinstance(cell, (nn.Conv1d, nn.Conv1dTranspose)) else None
-    value = Tensor(cell.weight.asnumpy())
+    value, path = Tensor(cell.weight.asnumpy()), cell.weight.name.removesuffix("weight")
     del cell.weight
-    cell.__class__ = type(f"{computes.__name__}{own.__name__}", (computes, runs), {"of": own})
+    bases = (computes, *runs) if own in (*RUNS, *runs) else (computes, own, *runs)
+    cell.__class__ = type(f"{computes.__name__}{own.__name__}", bases, {"of": own})
     found = value if cell.weight_shape is None else value.squeeze(2)
     object.__setattr__(cell, "weight", Lost(value))
-    return found
+    return found, path
 
 
 def _moved(rows: Tensor, u: Tensor, v: Tensor, steps: int, eps: float, u_first: bool) -> tuple[Tensor, Tensor]:

@@ -33,6 +33,41 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
     return x.reshape(input.shape)
 
 
+def pack(tensors: Sequence[Tensor], pattern: str) -> tuple[Tensor, list[tuple[int, ...]]]:
+    """Flatten the axes that `*` stands for in a pattern of einops, such as "b * d", and join the tensors along them.
+
+    Returns the joined tensor and the sizes that were flattened in each, as einops.pack does.
+    """
+    axes = pattern.split()
+    before = axes.index("*")
+    after = len(axes) - before - 1
+    shapes = [x.shape[before : x.ndim - after] for x in tensors]
+    flat = [x.reshape((*x.shape[:before], -1, *x.shape[x.ndim - after :])) for x in tensors]
+    return ops.cat(flat, before), shapes
+
+
+def unpack(tensor: Tensor, packed_shapes: Sequence[Sequence[int]], pattern: str) -> list[Tensor]:
+    """Cut a tensor along the axis that `*` stands for, each part in its own shape: what einops.pack joined.
+
+    packed_shapes: the sizes that each part has in place of the axis; one of all these may be -1.
+    """
+    before = pattern.split().index("*")
+    head, tail = tensor.shape[:before], tensor.shape[before + 1 :]
+    sizes = []
+    for shape in packed_shapes:
+        size = 1
+        for one in shape:
+            size = size * one
+        sizes.append(size)
+    rest = tensor.shape[before] - sum([size for size in sizes if size >= 0])  # for the part with a -1
+    parts, start = [], 0
+    for shape, size in zip(packed_shapes, sizes):  # noqa: B905  # MindSpore compiles no keyword of zip
+        length = size if size >= 0 else rest
+        parts.append(ops.narrow(tensor, before, start, length).reshape((*head, *shape, *tail)))
+        start = start + length
+    return parts
+
+
 def largest(dtype: Any) -> float:
     """The largest number that a dtype of floating-point numbers holds, as torch.finfo(dtype).max; -largest is its min.
 

@@ -28,7 +28,7 @@ from ..observe.observations import (
     names_in_making,
     observed,
 )
-from ..rewrite import control_flow, dataclasses_and_configs, signatures
+from ..rewrite import autograd_functions, control_flow, dataclasses_and_configs, signatures
 from ..rewrite.context import Context, Problem, Program
 from ..rewrite.library_lookups import ChosenEntries, keep_torchs_defaults
 from ..rewrite.replaced_methods import as_construct, handed_methods
@@ -306,7 +306,7 @@ class FileBuilder(Program):
             self.definitions[qualified] = dataclasses_and_configs.empty_dataclass(qualified, self)
             return
         self.definitions[qualified] = ast.Pass()
-        if qualified in self.facts.derivatives:
+        if qualified in self.facts.autograd:
             self._differentiated(qualified, file, node)
             return
         named = [(base, self._base_name(qualified, file, base)) for base in node.bases]
@@ -348,30 +348,30 @@ class FileBuilder(Program):
         self.definitions[qualified] = ast.ClassDef(self.called(qualified), bases, [], body or [ast.Pass()], kept)
 
     def _differentiated(self, qualified: str, file: str, node: ast.ClassDef) -> None:
-        """An autograd.Function whose backward is the derivative of its forward, which MindSpore computes itself: its
-        methods without the backward, and `forward` renamed to the name that is called."""
+        """An autograd.Function: a Cell with its gradient; where its backward is the derivative of its forward, only the
+        methods without the backward; what is neither raises."""
+        (why, floating), own = self.facts.autograd[qualified], autograd_functions.own_gradient(qualified, self)
         body: list[ast.stmt] = [*node.body[: ast.get_docstring(node) is not None]]
-        why = self.facts.derivatives[qualified]
-        if why:
-            text = f"{node.name}: {why}; write it with mindspore.nn.Cell and bprop"
-            raises = ast.parse("@staticmethod\ndef apply(*args): ...").body[0]
-            assert isinstance(raises, ast.FunctionDef)
-            raises.body = [ast.Expr(self.missing(Problem(file, node.lineno, text)))]
-            body.append(raises)
-        methods = {n.name: n for n in node.body if isinstance(n, ast.FunctionDef)}
-        for name, method in methods.items():
-            if why or name in ("backward", "setup_context", "vmap", "jvp"):
-                continue
-            method = copy.deepcopy(method)
-            if name == "forward" and "setup_context" not in methods:
-                context = method.args.args.pop(0).arg
-                method.body = [one for one in method.body if not _of_context(one, context)]
+        ran = {function.line for function in self.owners[qualified]}
+
+        def translate(method: ast.FunctionDef, backward: bool = False) -> ast.FunctionDef:
             self._needed(file, method)
-            body.append(
-                self._translated(Context(self, file, qualified), method, "apply" if name == "forward" else name)
-            )
+            context, name = Context(self, file, qualified), "apply" if method.name == "forward" else method.name
+            unseen = backward and own is not None and first_line(own.backward) not in ran
+            return unseen_function(method, name, context) if unseen else self._translated(context, method, name)
+
+        if own is not None:
+            zeros = self.name("mindspore.ops.zeros_like")
+            body += autograd_functions.written(node, own, floating, translate, zeros)
+        elif why:
+            said = autograd_functions.why_not(qualified, self)
+            text = f"{node.name}: {said}; write it with mindspore.nn.Cell and bprop"
+            body.append(autograd_functions.refused(self.missing(Problem(file, node.lineno, text))))
+        else:
+            body += [translate(method) for method in autograd_functions.without_backward(node)]
         del self.definitions[qualified]
-        self.definitions[qualified] = ast.ClassDef(self.called(qualified), [], [], body, [])
+        bases = [] if own is None else [self.name("mindspore.nn.Cell")]
+        self.definitions[qualified] = ast.ClassDef(self.called(qualified), bases, [], body, [])
 
     def _translated(self, context: Context, node: ast.FunctionDef, name: str) -> ast.FunctionDef:
         """The function under another name, which raises where a decorator would do more than call it."""
@@ -495,14 +495,6 @@ def _text(says: str, maker: ast.FunctionDef, assembly: FileBuilder) -> str:
     own = assembly.docstring_of(root := next(functions_in(assembly.facts.root), ""))
     head = f'"""{says}\n\n{own}\n"""' if own else f'"""{says}"""'
     return f"{head}{said_at_top(assembly, root)}\n\n{assembly.head.text(ast.parse(body))}\n\n\n{body}\n"
-
-
-def _of_context(statement: ast.stmt, context: str) -> bool:
-    """Whether a statement only keeps something for the backward: `ctx.save_for_backward(x)`, `ctx.dim = dim`."""
-    match statement:
-        case ast.Expr(ast.Call(ast.Attribute(ast.Name(name)))) | ast.Assign([ast.Attribute(ast.Name(name))]):
-            return name == context
-    return False
 
 
 def is_needed_base(name: str, program: Program) -> bool:

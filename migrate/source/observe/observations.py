@@ -539,8 +539,9 @@ class Observations:
         self.classes: dict[str, list[str]] = report["classes"]  # of the modules in the model, by their paths
         # the same for every module that was made, also for one that no longer exists, as a backbone taken apart
         self.orders: list[list[str]] = [*self.classes.values(), *report.get("orders", {}).values()]
-        # the autograd.Functions that ran -> why their backward is not the derivative of their forward; empty if it is
-        self.derivatives: dict[str, str] = report.get("derivatives", {})
+        # the autograd.Functions that ran -> why their backward is not the derivative of their forward, empty if it is,
+        # and of each argument whether it was a tensor of real numbers
+        self.autograd: dict[str, tuple[str, list[bool]]] = report.get("autograd", {})
         self._sites: dict[str, dict[int, list[int]]] = {}  # of each file's nodes
         for function in report["functions"]:
             for site in range(*function["sites"]):

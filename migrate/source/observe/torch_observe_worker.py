@@ -18,7 +18,7 @@ import os
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import cache
 from operator import attrgetter
@@ -63,11 +63,13 @@ NOWHERE = -1  # the site of a call that is in no source file
 
 
 class Way(NamedTuple):
-    """Where the model is built and where it runs, and whether training needs more than one image."""
+    """Where the model is built and where it runs, whether training needs more than one image, and whether gradients are
+    computed too, since an autograd.Function ran that says how."""
 
     building: str
     running: str
     doubled: bool = False
+    backward: bool = False
 
 
 def report(text: str, *shapes: str) -> dict[str, Any]:
@@ -150,7 +152,8 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack, *, values: bo
         "inputs": inputs.said,
         "versions": {"torch": torch.__version__.partition("+")[0]},
     }
-    return {**report, "derivatives": {name: _derivative(*one) for name, one in log.applied.items()}}
+    applied = {name: (_derivative(*one), [_is_floating(x) for x in one[1]]) for name, one in log.applied.items()}
+    return {**report, "autograd": applied}
 
 
 @contextmanager
@@ -208,33 +211,43 @@ class _Context:
 
 def _derivative(cls: Any, args: tuple[Any, ...]) -> str:
     """Why the backward of an autograd.Function is not the derivative of its forward, on random float64 inputs of these
-    shapes; empty where it is."""
+    shapes, small and large, and for gradients of both signs, small and large; empty where it is."""
     direct = cls.setup_context is not torch.autograd.Function.setup_context
     torch.manual_seed(0)
-    made = [torch.randn(x.shape, dtype=torch.float64) if _is_floating(x) else x for x in args]
+    for inputs, upstream in ((1.0, 1.0), (1.0, 100.0), (10.0, 1.0), (0.1, 1e-3)):
+        made = [inputs * torch.randn(x.shape, dtype=torch.float64) if _is_floating(x) else x for x in args]
+        weights: list[torch.Tensor] = []
+        try:
+            with torch.device("cpu"), torch.enable_grad():
+                backward = _gradients(cls.apply, made, weights, upstream)
+                own = cls.forward if direct else functools.partial(cls.forward, _Context())
+                derivative = _gradients(own, made, weights, upstream)
+        except Exception as error:
+            return f"its gradient could not be compared with that of its forward: {type(error).__name__}: {error}"[:300]
+        if derivative is None:
+            return "" if backward is None else NO_GRADIENT
+        pairs = zip(backward, derivative, strict=True) if backward is not None else ()
+        if backward is None or not all(torch.allclose(*pair, rtol=1e-6, atol=1e-9 * upstream) for pair in pairs):
+            return "its backward is not the derivative of its forward"
+    return ""
 
-    def gradients(call: Callable[..., Any]) -> list[torch.Tensor] | None:
-        leaves = [x.clone().requires_grad_() if _is_floating(x) else x for x in made]
-        found = pytree.tree_leaves(call(*(x * 1 if _is_floating(x) else x for x in leaves)))
-        weighted = [(x * torch.linspace(0.5, 1.5, x.numel()).reshape(x.shape)).sum() for x in found if _is_floating(x)]
-        if not any(x.requires_grad for x in weighted):
-            return None
-        by = [x for x in leaves if _is_floating(x)]
-        given = torch.autograd.grad(torch.stack(weighted).sum(), by, allow_unused=True)
-        return [torch.zeros_like(x) if one is None else one for x, one in zip(by, given, strict=True)]
 
-    try:
-        with torch.device("cpu"), torch.enable_grad():
-            backward = gradients(cls.apply)
-            derivative = gradients(cls.forward if direct else functools.partial(cls.forward, _Context()))
-    except Exception as error:
-        return f"its gradient could not be compared with that of its forward: {type(error).__name__}: {error}"[:300]
-    if derivative is None:
-        return "" if backward is None else NO_GRADIENT
-    same = backward is not None and all(
-        torch.allclose(one, other, rtol=1e-6, atol=1e-9) for one, other in zip(backward, derivative, strict=True)
-    )
-    return "" if same else "its backward is not the derivative of its forward"
+def _gradients(
+    call: Callable[..., Any], made: Sequence[Any], weights: list[torch.Tensor], upstream: float
+) -> list[torch.Tensor] | None:
+    """The gradients of a function by its tensors; None where none of its results has any. weights: those of its
+    results, drawn at the first call; upstream: how large they are."""
+    leaves = [x.clone().requires_grad_() if _is_floating(x) else x for x in made]
+    found = pytree.tree_leaves(call(*(x * 1 if _is_floating(x) else x for x in leaves)))
+    found = [x for x in found if _is_floating(x)]
+    if not weights:
+        weights += [upstream * torch.randn(x.shape, dtype=torch.float64) for x in found]
+    weighted = [(x * one).sum() for x, one in zip(found, weights, strict=True)]
+    if not any(x.requires_grad for x in weighted):
+        return None
+    by = [x for x in leaves if _is_floating(x)]
+    given = torch.autograd.grad(torch.stack(weighted).sum(), by, allow_unused=True)
+    return [torch.zeros_like(x) if one is None else one for x, one in zip(by, given, strict=True)]
 
 
 def _is_floating(x: Any) -> bool:
@@ -258,9 +271,14 @@ def _first(
         except BadInput:
             raise
         except Exception as error:
-            if way == ("cpu", "cpu", False):  # errors of the other ways may be caused by the way itself
+            if way == ("cpu", "cpu", False, False):  # errors of the other ways may be caused by the way itself
                 first_error = _why(error)
         else:
+            with suppress(Exception):
+                if _of_autograd(codes):
+                    with _noticing() as more:
+                        _run(make, spec, shapes, way._replace(backward=True))
+                    return way._replace(backward=True), more
             return way, codes
         if way.running != "meta":  # what has no values takes no memory
             gc.collect()
@@ -270,7 +288,7 @@ def _first(
 def _run(
     make: Callable[..., Any], spec: Spec, shapes: tuple[str, ...], way: Way, log: ConstructionLog | None = None
 ) -> tuple[Any, Inputs]:
-    """Build the model and run it in both modes."""
+    """Build the model and run it in both modes, and in training backward too, if `way` says so."""
     torch.manual_seed(0)
     without = empty_weights() if way.building != way.running else nullcontext()
     with torch.device(way.building), without:
@@ -291,7 +309,23 @@ def _run(
         except Exception as error:
             vars(error)[IN_TRAINING] = True
             raise
+        if way.backward:
+            with torch.enable_grad():
+                found = model(*(map(twice, inputs.train) if way.doubled else inputs.train), **inputs.kwargs)
+                sums = [each.sum() for each in pytree.tree_leaves(found) if _is_floating(each) and each.requires_grad]
+                torch.autograd.backward(sums)
     return model, inputs
+
+
+def _of_autograd(codes: Collection[CodeType]) -> bool:
+    """Whether the forward of a model's own autograd.Function is among what ran."""
+    waiting, seen = [torch.autograd.Function], set()
+    while waiting:
+        cls = waiting.pop()
+        if cls not in seen:
+            seen.add(cls)
+            waiting += cls.__subclasses__()
+    return any(getattr(cls.forward, "__code__", None) in codes for cls in seen - {torch.autograd.Function})
 
 
 IN_TRAINING = "_msmigrate_in_training"  # marks an error of the second run

@@ -1,5 +1,5 @@
-"""Devices: a model's questions about where its tensors are, answered as for torch's CPU; contexts such as no_grad, and
-checkpointing.
+"""Devices: a model's questions about where its tensors are, answered as for torch's CPU; contexts such as no_grad, what
+asks for a gradient or refuses it (`requires_grad`), and checkpointing.
 
 MindSpore's device is that of the process, and all tensors of its nets are there; the torch model is compared on the
 CPU. So a device is a string in the new file, a tensor's is `"cpu"`, and questions about it have a fixed answer. As in
@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ...library_names import CONTAINERS, NOT_CONVERTED, TABLES
-from ...source_files import blocks_of, literal
+from ...source_files import blocks_of, comment, literal
 from ..observe.observations import (
     NONE,
     DictKind,
@@ -46,6 +46,7 @@ from ..observe.observations import (
 from .context import UNSEEN, Context, Problem, Stage, Unwritable, handles, row_of
 
 DEVICE = ObjectKind("torch.device")
+DIFFERENTIATED = "torch keeps a gradient here; in MindSpore mindspore.grad of a function of this tensor gives it"
 HERE = "cpu"
 CLASS_OF_TENSORS = re.compile(r"torch\.(?:cuda\.)?(\w+)Tensor")
 CHECKPOINT = "torch.utils.checkpoint.checkpoint"
@@ -314,6 +315,92 @@ def without_gradient_by_decorator(node: ast.FunctionDef) -> bool:
     """Whether a function is one that torch runs without gradients."""
     names = [ast.unparse(item).partition("(")[0].rpartition(".")[2] for item in node.decorator_list]
     return any(name in NO_GRADIENT for name in names)
+
+
+@handles("torch.nn.Module.requires_grad_", stage=Stage.STATEMENT)
+def freeze_module(call: ast.Call, context: Context) -> list[ast.stmt] | None:
+    """`for parameter in module.get_parameters(): parameter.requires_grad = False`; of parameters alone, for True."""
+    if not isinstance(call.func, ast.Attribute):
+        return None
+    owner, flag = context.visit(call.func.value), flag_of(call, context)
+    parameters = ast.Call(ast.Attribute(owner, "get_parameters", ast.Load()), [], [])
+    if literal(flag) != (True, False):  # buffers may be frozen once more; they are not to train
+        parameters = ast.Call(context.name("msmigrate.nn.parameters"), [owner], [])
+    target = ast.Attribute(ast.Name("parameter", ast.Load()), "requires_grad", ast.Store())
+    change: ast.stmt = ast.Assign([target], flag)
+    return [ast.For(ast.Name("parameter", ast.Store()), parameters, [change], [])]
+
+
+@handles("torch.Tensor.requires_grad_", stage=Stage.STATEMENT)
+def freeze_parameter(call: ast.Call, context: Context) -> list[ast.stmt] | None:
+    """`parameter.requires_grad = False`; of a tensor that the model computes with as `set_gradient` has it."""
+    if not isinstance(call.func, ast.Attribute):
+        return None
+    if _is_computed_with(owner := call.func.value, context):
+        flag = literal(flag_of(call, context))
+        if flag == (True, False) and isinstance(owner, ast.Name):
+            return [_without_gradient(owner, context)]
+        return [comment(DIFFERENTIATED)] if flag == (True, True) else None
+    target = ast.Attribute(context.visit(call.func.value), "requires_grad", ast.Store())
+    return [ast.Assign([target], flag_of(call, context))]
+
+
+@handles("torch.Tensor.requires_grad_")
+def with_gradient(call: ast.Call, context: Context) -> ast.expr | None:
+    """The tensor itself, where the model computes with it: it only matters to code that takes its gradient. For False
+    without its gradient."""
+    if not isinstance(call.func, ast.Attribute) or not _is_computed_with(owner := call.func.value, context):
+        return None
+    flag = literal(flag_of(call, context))
+    if flag not in ((True, True), (True, False)):
+        return None
+    if flag == (True, False) and not isinstance(owner, ast.Name):
+        return ast.Call(context.name("mindspore.ops.stop_gradient"), [context.visit(owner)], [])
+    note = comment(DIFFERENTIATED) if not isinstance(owner, ast.Name) or flag[1] else _without_gradient(owner, context)
+    if all(ast.unparse(note) != ast.unparse(one) for one in context.before):
+        context.before.append(note)
+    found: ast.expr = context.visit(owner)
+    return found
+
+
+@handles(syntax=[ast.Assign], stage=Stage.IN_PLACE)
+def set_gradient(node: ast.Assign, context: Context) -> list[ast.stmt] | None:
+    """A comment for `x.requires_grad = True` of a tensor that the model computes with, and for False
+    `x = stop_gradient(x)`."""
+    target = node.targets[0]
+    if not isinstance(target, ast.Attribute) or target.attr != "requires_grad":
+        return None
+    if not _is_computed_with(target.value, context):
+        return None
+    if literal(node.value) == (True, True):
+        return [comment(DIFFERENTIATED)]
+    if literal(node.value) != (True, False) or not isinstance(target.value, ast.Name):
+        raise Unwritable(f"{ast.unparse(target)} is not of a parameter, and MindSpore differentiates functions")
+    return [_without_gradient(target.value, context)]
+
+
+def _without_gradient(tensor: ast.Name, context: Context) -> ast.stmt:
+    """`x = stop_gradient(x)`: torch lets no gradient through a tensor whose flag is False. Raises Unwritable where
+    another name is this tensor."""
+    for node in ast.walk(context.function or tensor):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id == tensor.id:
+            raise Unwritable(f"{tensor.id}.requires_grad, and {ast.unparse(node.targets[0])} is the same tensor")
+    cut = ast.Call(context.name("mindspore.ops.stop_gradient"), [ast.Name(tensor.id, ast.Load())], [])
+    return ast.fix_missing_locations(ast.Assign([ast.Name(tensor.id, ast.Store())], cut, lineno=tensor.lineno))
+
+
+def _is_computed_with(node: ast.expr, context: Context) -> bool:
+    """Whether an expression was a tensor that a model computes with: not a parameter, and not used in `__init__`, where
+    it may be trained."""
+    inside = context.function is not None and context.function.name != "__init__"
+    kinds = kinds_of(node)
+    return inside and bool(kinds) and all(isinstance(kind, TensorKind) and not kind.parameter for kind in kinds)
+
+
+def flag_of(call: ast.Call, context: Context) -> ast.expr:
+    """What a call such as `requires_grad_(False)` or `train()` sets: True where it says nothing."""
+    values = [*call.args, *(word.value for word in call.keywords)]
+    return context.visit(values[0]) if values else ast.Constant(True)
 
 
 @handles("builtins.next")

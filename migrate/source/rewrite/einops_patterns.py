@@ -293,7 +293,7 @@ def _written(pattern: Pattern, context: Context) -> str:
         lines.append(f"{x} = {ast.unparse(context.name('mindspore.ops.broadcast_to'))}({x}, {_tuple(made)})")
     ends = ["-1" if WHOLE in group else " * ".join(group) or "1" for group in pattern.right]
     lines.append(f"return {x}" if ends == made else f"return {x}.reshape({_shape(ends)})")
-    if lines[-2:] == [last := lines[-2], f"return {x}"] and last.startswith(f"{x} = "):
+    if lines[-1] == f"return {x}" and lines[:-1] and (last := lines[-2]).startswith(f"{x} = "):
         lines[-2:] = [f"return {last.removeprefix(f'{x} = ')}"]
     body = "".join(f"    {line}\n" for line in lines)
     return f'def {pattern.name}({", ".join([x, *pattern.given])}):\n    """`{pattern.text}`"""\n{body}'
@@ -327,7 +327,7 @@ def _sizes(pattern: Pattern, x: str) -> Iterator[str]:
             if number != place and whole != "_":
                 yield f"{whole} = {x}.shape[{number if number < place else number - len(wholes)}]"
         yield f"rest = {x}.shape[{place or ''}:{-behind or ''}]"
-    else:
+    elif wholes:  # a single number has no axes
         yield f"{', '.join(wholes)}{',' * (len(wholes) == 1)} = {x}.shape"
     for group, whole in zip(pattern.left, wholes, strict=True):
         unknown = [axis for axis in group if axis not in pattern.given]

@@ -138,8 +138,11 @@ def handed_on(node: ast.Attribute | ast.Name, context: Context) -> ast.expr | No
     if not isinstance(kind, (CallableKind, DtypeKind)) or is_variable(node, context):
         return None
     if isinstance(kind, DtypeKind):
-        of_torch = isinstance(node, ast.Attribute) and kinds_of(node.value) == [PythonModule("torch")]  # not x.dtype
-        return context.name(dtype_name(node.attr)) if isinstance(node, ast.Attribute) and of_torch else None
+        if isinstance(node, ast.Attribute):
+            of_torch = kinds_of(node.value) == [PythonModule("torch")]  # not x.dtype
+            return context.name(dtype_name(node.attr)) if of_torch else None
+        imported = context.program.names(context.file).name(node)  # `from torch import int32`
+        return context.name(dtype_name(imported.removeprefix("torch."))) if imported.startswith("torch.") else None
     if kind.what == "partial":
         return None
     name = kind.name

@@ -7,13 +7,12 @@ import copy
 from typing import Any
 
 from ...library_names import CELL_METHODS, CONTAINERS, COUNTERPARTS, DROPPED, SIMPLIFIED, TABLES
-from ...source_files import comment, literal, short
+from ...source_files import literal, short
 from ..observe.observations import (
     NONE,
     Kind,
     ModuleKind,
     SequenceKind,
-    TensorKind,
     always,
     always_sequences,
     callees_of,
@@ -23,11 +22,11 @@ from ..observe.observations import (
     set_callee,
 )
 from .context import UNSEEN, Context, Problem, Stage, Unwritable, handles, row_of
+from .devices_and_no_grad import flag_of
 from .replaced_methods import beside_property, named_cells
 from .row_calls import is_super
 
 PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
-DIFFERENTIATED = "torch keeps a gradient here; in MindSpore mindspore.grad of a function of this tensor gives it"
 BUFFERS = ("torch.nn.Buffer", "torch.nn.parameter.Buffer")
 MODES = ("torch.nn.Module.train", "torch.nn.Module.eval")
 LOADING = [
@@ -92,66 +91,6 @@ def frozen_embedding(call: ast.Call, context: Context) -> list[ast.stmt] | None:
     return [ast.Expr(context.visit(call)), ast.Assign([flag], trained)]
 
 
-@handles("torch.nn.Module.requires_grad_", stage=Stage.STATEMENT)
-def freeze_module(call: ast.Call, context: Context) -> list[ast.stmt] | None:
-    """`for parameter in module.get_parameters(): parameter.requires_grad = False`; of parameters alone, for True."""
-    if not isinstance(call.func, ast.Attribute):
-        return None
-    owner, flag = context.visit(call.func.value), _flag(call, context)
-    parameters = ast.Call(ast.Attribute(owner, "get_parameters", ast.Load()), [], [])
-    if literal(flag) != (True, False):  # buffers may be frozen once more; they are not to train
-        parameters = ast.Call(context.name("msmigrate.nn.parameters"), [owner], [])
-    target = ast.Attribute(ast.Name("parameter", ast.Load()), "requires_grad", ast.Store())
-    change: ast.stmt = ast.Assign([target], flag)
-    return [ast.For(ast.Name("parameter", ast.Store()), parameters, [change], [])]
-
-
-@handles("torch.Tensor.requires_grad_", stage=Stage.STATEMENT)
-def freeze_parameter(call: ast.Call, context: Context) -> list[ast.stmt] | None:
-    """`parameter.requires_grad = False`; a comment for a tensor that the model computes with."""
-    if not isinstance(call.func, ast.Attribute):
-        return None
-    if _is_computed_with(call.func.value, context):
-        return [comment(DIFFERENTIATED)] if literal(_flag(call, context)) == (True, True) else None
-    target = ast.Attribute(context.visit(call.func.value), "requires_grad", ast.Store())
-    return [ast.Assign([target], _flag(call, context))]
-
-
-@handles("torch.Tensor.requires_grad_")
-def with_gradient(call: ast.Call, context: Context) -> ast.expr | None:
-    """The tensor itself, where the model computes with it: it only matters to code that takes its gradient."""
-    if not isinstance(call.func, ast.Attribute) or not _is_computed_with(call.func.value, context):
-        return None
-    if literal(_flag(call, context)) != (True, True):
-        return None
-    note = comment(DIFFERENTIATED)
-    if all(ast.unparse(note) != ast.unparse(one) for one in context.before):
-        context.before.append(note)
-    found: ast.expr = context.visit(call.func.value)
-    return found
-
-
-@handles(syntax=[ast.Assign], stage=Stage.IN_PLACE)
-def set_gradient(node: ast.Assign, context: Context) -> list[ast.stmt] | None:
-    """A comment for `x.requires_grad = True` of a tensor that the model computes with."""
-    target = node.targets[0]
-    if not isinstance(target, ast.Attribute) or target.attr != "requires_grad":
-        return None
-    if not _is_computed_with(target.value, context):
-        return None
-    if literal(node.value) != (True, True):
-        raise Unwritable(f"{ast.unparse(target)} is not of a parameter, and MindSpore differentiates functions")
-    return [comment(DIFFERENTIATED)]
-
-
-def _is_computed_with(node: ast.expr, context: Context) -> bool:
-    """Whether an expression was a tensor that a model computes with: not a parameter, and not used in `__init__`, where
-    it may be trained."""
-    inside = context.function is not None and context.function.name != "__init__"
-    kinds = kinds_of(node)
-    return inside and bool(kinds) and all(isinstance(kind, TensorKind) and not kind.parameter for kind in kinds)
-
-
 def _named(call: ast.Call, context: Context) -> tuple[ast.expr, ast.expr, ast.expr]:
     """`self`, the name and the value, of `self.register_…("name", value)`."""
     name, value = _given(call, 0, "name"), _given(call, 1, "tensor", "param")
@@ -199,11 +138,6 @@ def _asks_for_parameters(context: Context) -> bool:
     )
 
 
-def _flag(call: ast.Call, context: Context) -> ast.expr:
-    values = [*call.args, *(word.value for word in call.keywords)]
-    return context.visit(values[0]) if values else ast.Constant(True)
-
-
 @handles(*LOADING, stage=Stage.STATEMENT)
 def loading_hook(call: ast.Call, context: Context) -> list[ast.stmt]:
     """Nothing: a hook on a state dict is no part of what a model computes; it is listed."""
@@ -240,7 +174,7 @@ def set_train(call: ast.Call, context: Context) -> ast.expr | None:
     if len(callees) != 1 or not isinstance(call.func, ast.Attribute):
         return None
     owner = ast.Attribute(context.visit(call.func.value), "set_train", ast.Load())
-    training = _flag(call, context) if callees[0] == MODES[0] else ast.Constant(False)
+    training = flag_of(call, context) if callees[0] == MODES[0] else ast.Constant(False)
     return ast.Call(owner, [training], [])
 
 
@@ -274,7 +208,9 @@ def computed_weight(call: ast.Call, context: Context) -> ast.expr:
     layer, name = _given(call, 0, "module"), _given(call, 1, "name") or ast.Constant("weight")
     kinds = kinds_of(layer) if layer is not None else []
     known = {f"torch.nn.{one}" for one in NORMED} - {"torch.nn.ConvTranspose3d"}
-    other = [str(kind) for kind in kinds if not isinstance(kind, ModuleKind) or kind.cls not in known]
+    bases = {str(k): context.program.facts.bases(k.cls) if isinstance(k, ModuleKind) else () for k in kinds}
+    removes = "remove_" in callees[0]  # raises ValueError of other layers, as torch's does
+    other = [] if removes else [kind for kind, found in bases.items() if not known.intersection(found)]
     names = constants_of(name) if not isinstance(name, ast.Constant) else [name.value]
     if len(callees) != 1 or layer is None or None in words or other or names != ["weight"]:
         of = f"{ast.unparse(name)} of {' and '.join(other) or 'a layer'}"

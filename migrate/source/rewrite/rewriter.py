@@ -30,6 +30,7 @@ from ...source_files import all_parameters, defaults_of, literal, local_names, s
 from ..observe.instrument import INSIDE, always_evaluated
 from ..observe.observations import ModuleKind, callees_of, kinds_of, replacing, set_callee
 from . import (
+    autograd_functions,
     complex_tensors,
     control_flow,
     dataclasses_and_configs,
@@ -57,6 +58,7 @@ from .views import write_through_views
 # the files whose import registers their handlers
 HANDLERS = (
     *(
+        autograd_functions,
         einops_patterns,
         library_lookups,
         dataclasses_and_configs,

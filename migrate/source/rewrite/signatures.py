@@ -29,6 +29,7 @@ from ..observe.observations import (
     reached,
     set_kinds,
 )
+from .autograd_functions import made_of, own_gradient
 from .context import Context, Problem, Program, Stage, Unwritable, handles, row_of, set_receivers
 from .initializers import fills
 from .library_lookups import write_reference
@@ -88,6 +89,8 @@ class SignatureRewriter(ast.NodeTransformer):
         if isinstance(node, ast.Call) and self.resolve(node.func) == "torch.device" and node.args:
             return node.args[0]  # as a string, as devices are in the new file
         name = self.resolve(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+        if name.endswith(".apply") and own_gradient(name.removesuffix(".apply"), self.program) is not None:
+            return made_of(name.removesuffix(".apply"), self.program)
         if name.startswith("torch.") and is_dtype(name.removeprefix("torch.")):
             return self.program.name(dtype_name(name.removeprefix("torch.")))
         row = self.program.row(name) if name and name not in {*TABLES["classes"], *self.program.translated} else None

@@ -57,13 +57,29 @@ class Unmarked(Coordinates):
     """Takes it back."""
 
     def forward(self, x):
-        y = x.detach()
+        with torch.no_grad():
+            y = self.mix(x)
+            z = x * 2
         y.requires_grad = False
-        return self.mix(y.requires_grad_(False))
+        return y * z.requires_grad_(False).mean() + self.mix((x.detach() + 1).requires_grad_(False))
 
 
 def unmarked():
     return Unmarked(), (torch.randn(5, 2),)
+
+
+class AliasUnmarked(Coordinates):
+    """Takes it back of a tensor that has another name."""
+
+    def forward(self, x):
+        y = z = x.detach()
+        z = y
+        y.requires_grad = False
+        return self.mix(z)
+
+
+def alias_unmarked():
+    return AliasUnmarked(), (torch.randn(5, 2),)
 
 
 class Pair(nn.Module):

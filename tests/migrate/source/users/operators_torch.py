@@ -6,9 +6,9 @@ from functools import partial
 
 import torch
 import torchvision
-from einops import einsum, rearrange, reduce, repeat
+from einops import einsum, pack, rearrange, reduce, repeat, unpack
 from einops.layers.torch import Rearrange, Reduce
-from torch import nn
+from torch import int32, nn, tensor
 from torch.nn.utils.parametrizations import weight_norm
 
 
@@ -466,3 +466,37 @@ class Proposes(nn.Module):
 def proposes():
     boxes = torch.tensor([[0.0, 0.0, 4.0, 4.0], [0.5, 0.0, 4.0, 4.5], [2.0, 3.0, 7.0, 7.0]])
     return Proposes(), (torch.randn(1, 3, 8, 8), boxes, torch.tensor([0.9, 0.8, 0.7]))
+
+
+def pack_one(t, pattern):
+    return pack([t], pattern)
+
+
+def unpack_one(t, sizes, pattern):
+    return unpack(t, sizes, pattern)[0]
+
+
+class Packing(nn.Module):
+    """Flattens axes and brings them back, and reduces to a single number."""
+
+    def __init__(self, d=6):
+        super().__init__()
+        self.mix = nn.Linear(d, d)
+        self.register_buffer("levels", tensor([8, 5, 5], dtype=int32), persistent=False)
+        self.turned = torch.randn(4, d)
+        self.turned = nn.Parameter(nn.init.orthogonal_(self.turned) * 2.0, requires_grad=False)
+
+    def forward(self, x, y):
+        flat, sizes = pack_one(x, "b * d")
+        flat = self.mix(flat) @ self.turned.t()
+        both, whole = pack([x, y], "* d")
+        first, second = unpack(both, whole, "* d")
+        mean = reduce(flat, "b n d -> ", "mean")
+        return unpack_one(flat, sizes, "b * d"), first + second.mean() * rearrange(
+            mean, "-> 1"
+        ) * self.levels.float().sum()
+
+
+def packing():
+    torch.manual_seed(0)
+    return Packing(), (torch.randn(2, 3, 4, 6), torch.randn(2, 6))

@@ -628,3 +628,41 @@ class Measured(nn.Module):
 
 def measured():
     return Measured(), (torch.randn(3, 4),)
+
+
+class Wide(nn.Conv1d):
+    def __init__(self, inside, out, size):
+        super().__init__(inside, out, size, padding=size // 2)
+
+
+class Doubled(nn.Linear):
+    def forward(self, x):
+        return super().forward(x) * 2
+
+
+class NormedLater(nn.Module):
+    """Computes the weights of layers which it has already, and of classes of its own, as vocoders do."""
+
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(Wide(3, 8, 3), nn.ReLU(), nn.ConvTranspose1d(8, 4, 4, 2, 1), nn.Conv1d(4, 4, 1))
+        self.head = nn.ModuleList([Doubled(4, 2), nn.utils.spectral_norm(Doubled(2, 2))])
+        self.add_norms()
+        nn.utils.remove_weight_norm(self.body[3])
+
+    def add_norms(self):
+        def add(m):
+            if isinstance(m, (nn.Conv1d, nn.ConvTranspose1d)):
+                nn.utils.weight_norm(m)
+
+        self.apply(add)
+        nn.utils.weight_norm(self.head[0], dim=None)
+
+    def forward(self, x):
+        x = self.body(x).transpose(1, 2)
+        return self.head[1](self.head[0](x))
+
+
+def normed_later():
+    torch.manual_seed(0)
+    return NormedLater(), (torch.randn(2, 3, 10),)

@@ -493,26 +493,6 @@ class SwishFunction(torch.autograd.Function):
 swish = SwishFunction.apply
 
 
-class Rounded(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x.round()
-
-    @staticmethod
-    def backward(ctx, grad):
-        return grad  # straight through
-
-
-class Step(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return (x > 0).to(x.dtype)
-
-    @staticmethod
-    def backward(ctx, grad):
-        return grad * 0.5
-
-
 class ByHand(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -525,15 +505,6 @@ class ByHand(nn.Module):
 def by_hand():
     torch.manual_seed(0)
     return ByHand(), (image(),)
-
-
-class Quantised(ByHand):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return Rounded.apply(self.conv(x)) + Step.apply(x.mean(1, keepdim=True))
-
-
-def straight_through():
-    return Quantised(), (image(),)
 
 
 class Segments(nn.Embedding):

@@ -27,8 +27,15 @@ def test_what_takes_gradients_or_switches_them_is_refused(users: Users) -> None:
         "torch.Tensor.requires_grad_",
         "torch.autograd.grad",
     ]
-    found = users["unmarked"].source.problems
-    assert [problem.text.partition(" ")[0] for problem in found] == ["y.requires_grad", "torch.Tensor.requires_grad_"]
+    found = users["alias_unmarked"].source.problems
+    assert [problem.text for problem in found] == ["y.requires_grad, and z is the same tensor"]
+
+
+def test_what_is_to_have_no_gradient_lets_none_through(users: Users) -> None:
+    found = users["unmarked"]
+    found.agrees()
+    found.holds("y = ops.stop_gradient(y)\n        z = ops.stop_gradient(z)\n        return y * ops.mean(z) + ")
+    found.holds("self.mix(ops.stop_gradient(ops.stop_gradient(x) + 1))")
 
 
 def test_a_context_without_gradients_cuts_off_whatever_is_made_in_it(users: Users) -> None:

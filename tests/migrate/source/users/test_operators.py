@@ -141,3 +141,14 @@ def test_kernels_of_torchvision_are_written_by_their_rows(users: Users) -> None:
     found.agrees("eval", "train")
     found.holds("kept = nms(boxes, scores, 0.5)", "return roi_align(self.mix(x), rois, 2, sampling_ratio=2)")
     assert not found.source.not_run
+
+
+def test_axes_that_einops_packs_come_back(users: Users) -> None:
+    found = users["packing"]
+    found.agrees()
+    found.holds("return pack([t], pattern)", "first, second = unpack(both, whole, '* d')")
+    found.holds("self.levels = mindspore.tensor([8, 5, 5], mindspore.int32)")
+    found.holds(  # MindSpore's initializer is a statement
+        "self.turned = initializer(Orthogonal(gain=1), self.turned.shape, self.turned.dtype).init_data()\n"
+        "        self.turned = Parameter(self.turned * 2.0, requires_grad=False)"
+    )

@@ -171,3 +171,10 @@ def test_a_tensor_that_one_method_keeps_for_another_is_listed(users: Users) -> N
         "Return it from measure and hand it on, or train with --mode pynative"
     )
     assert said.file.endswith("states_torch.py") and said.line
+
+
+def test_layers_that_a_cell_has_already_get_computed_weights_under_their_names(users: Users) -> None:
+    """Each was called weight_g alone, whichever layer it was of; a class of the user's own was refused."""
+    found = users["normed_later"]
+    found.agrees()
+    found.holds("weight_norm(m)", "weight_norm(self.head[0], dim=None)", "remove_norm(self.body[3])")

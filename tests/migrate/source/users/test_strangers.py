@@ -122,12 +122,6 @@ def test_a_function_whose_backward_is_the_derivative_is_its_forward(users: Users
     found.lacks("ctx", "backward")
 
 
-def test_a_function_whose_backward_is_another_one_is_told(users: Users) -> None:
-    problem, of_step = sorted(users["straight_through"].source.problems, key=lambda one: one.line)
-    assert "Rounded: its backward is not the derivative of its forward" in problem.text and problem.line > 1
-    assert "Step: its forward has no gradient, as a step has none, and its backward is one of its own" in of_step.text
-
-
 @pytest.mark.full
 def test_a_class_from_one_with_another_argument_has_another_base(users: Users) -> None:
     found = users["padded"]

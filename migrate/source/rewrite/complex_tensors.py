@@ -1,5 +1,6 @@
 """Calls that are written by a template, what a model does with complex tensors, as torch.fft gives them: their parts,
-products and absolute values; and the labels of a cross-entropy, and the weights of losses."""
+products and absolute values; tensors of several dtypes that are joined; the labels of a cross-entropy, and the weights
+of losses."""
 
 from __future__ import annotations
 
@@ -18,6 +19,9 @@ from ..observe.observations import (
     always,
     kinds_of,
     of_constant,
+    replacing,
+    set_callee,
+    set_kinds,
 )
 from .context import Context, Namer, ObservedArgument, Unwritable, fill_template, handles
 
@@ -119,6 +123,26 @@ def part(node: ast.Attribute, context: Context) -> ast.expr | None:
         return context.visit(node.value)
     place = "mindspore.ops." if node.attr == "imag" or all(map(is_complex, kinds)) else F
     return ast.Call(context.name(place + node.attr), [context.visit(node.value)], [])
+
+
+@handles(*(f"torch.{name}" for name in ("cat", "concat", "concatenate", "stack", "hstack", "vstack")))
+def joined(node: ast.Call, context: Context) -> ast.expr | None:
+    """`ops.cat((x, y.astype(x.dtype)))` for `torch.cat((x, y))` of two dtypes, which MindSpore's CPU does not join."""
+    items = node.args[0].elts if node.args and isinstance(node.args[0], (ast.Tuple, ast.List)) else []
+    results = {kind.dtype for kind in kinds_of(node) if isinstance(kind, TensorKind)}
+    dtypes = [{kind.dtype for kind in kinds_of(item) if isinstance(kind, TensorKind)} for item in items]
+    like = next((item for item, own in zip(items, dtypes, strict=True) if own == results), None)
+    if len(results) != 1 or like is None or any(len(own) != 1 for own in dtypes):
+        return None
+    if all(own == results for own in dtypes) or not isinstance(like, (ast.Name, ast.Attribute)):
+        return None
+    for place, (item, own) in enumerate(zip(items, dtypes, strict=True)):
+        if own != results:
+            method = replacing(ast.Attribute(item, "type_as", ast.Load()), item)
+            set_callee(method, "torch.Tensor.type_as")
+            items[place] = set_kinds(ast.copy_location(ast.Call(method, [like], []), item), kinds_of(like))
+    found: ast.expr = context.visit(node)
+    return found
 
 
 @handles("module torch.nn.CrossEntropyLoss")

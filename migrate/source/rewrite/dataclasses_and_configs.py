@@ -19,13 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from ...library_names import SIMPLIFIED, TABLES
-from ...source_files import blocks_of, comment
+from ...source_files import blocks_of, comment, short
 from ..observe.observations import (
     NONE,
+    CallableKind,
     Configuration,
     DictKind,
     Kind,
     ObjectKind,
+    PythonModule,
     Record,
     SequenceKind,
     always,
@@ -185,18 +187,33 @@ def size(node: ast.Call, context: Context) -> ast.expr:
 @handles("builtins.getattr", "builtins.hasattr")
 def entry_by_name(node: ast.Call, context: Context) -> ast.expr | None:
     """`getattr(config, "depth", 2)` as `config.get("depth", 2)`, and `hasattr` as `in`, for such a dictionary; for
-    another configuration the call stays, and the attribute is noted as read; for torch's modules it is read by name."""
+    another configuration the call stays, and the attribute is noted as read; of torch's modules and of files by name.
+    """
     if len(callees_of(node)) == 1 and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
         itself = callees_of(node) == ["builtins.getattr"] and len(node.args) == 2  # neither hasattr nor a default
         context.read(kinds_of(node.args[0]), str(node.args[1].value), constants_of(node) if itself else None)
     if len(node.args) < 2 or not always(kinds_of(node.args[0]), DictKind):
-        return class_by_name(node, context)
+        return class_by_name(node, context) or _class_of_file(node, context)
     owner, name, *default = map(context.visit, node.args)
     if callees_of(node) == ["builtins.hasattr"]:
         return ast.Compare(name, [ast.In()], [owner])
     if not default:
         return ast.Subscript(owner, name, ast.Load())
     return ast.Call(ast.Attribute(owner, "get", ast.Load()), [name, *default], [])
+
+
+def _class_of_file(node: ast.Call, context: Context) -> ast.expr | None:
+    """`{"Encoder": Encoder}[kind]` for `getattr(models, kind)`, of what the model's files define."""
+    if len(node.args) != 2 or not always(kinds_of(node.args[0]), PythonModule):
+        return None
+    found = [kind.name for kind in kinds_of(node) if isinstance(kind, CallableKind)]
+    named = {short(name): name for name in found if name in context.program.translated}
+    if not named or not {*(constants_of(node.args[1]) or [""])} <= {*named}:
+        return None
+    for name in named.values():
+        context.program.define(name)
+    values: list[ast.expr] = [ast.Name(context.program.called(name), ast.Load()) for name in named.values()]
+    return ast.Subscript(ast.Dict([*map(ast.Constant, named)], values), context.visit(node.args[1]), ast.Load())
 
 
 # Configurations

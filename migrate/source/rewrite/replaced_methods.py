@@ -495,17 +495,15 @@ def readable(name: str, program: Program) -> bool:
         if known and not before and name in program.definitions:  # until now it was only named
             del program.definitions[name]
             program.not_written.get(file, {}).pop(last, None)
-        if known and module not in program.modules:  # nothing of that file ran
-            program.modules[module] = file
         if known and name not in program.owners:
             program.owners[name] = []
             program.translated |= {name}
     else:
-        body = program.tree(file).body if module in program.modules else []
-        node = next((n for n in body if isinstance(n, ast.FunctionDef) and n.name == last), None)
+        node = next((n for n in program.tree(file).body if isinstance(n, ast.FunctionDef) and n.name == last), None)
         known = node is not None and not node.decorator_list and not writes_into(node)
         program.unread |= {name} if known else set()
     if known:
+        program.modules.setdefault(module, file)  # also where nothing of that file ran
         for method in ast.walk((program.class_of(name) or ("", node))[1] or ast.Pass()):
             for default in defaults_of(method.args).values() if isinstance(method, ast.FunctionDef) else ():
                 named_callable(default, file, program)

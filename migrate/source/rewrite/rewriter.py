@@ -104,16 +104,18 @@ def rewrite_function(node: ast.FunctionDef, name: str, context: Context) -> ast.
 
 
 def _make_defaults(before: ast.arguments, after: ast.arguments, context: Context) -> str:
-    """Write the layers and tensors that defaults make, `act=nn.ReLU(True)`; returns why one cannot be written."""
+    """Write what defaults make, `act=nn.ReLU(True)`, by torch or a function that ran as the model's file was imported;
+    returns why one cannot be written."""
+    why = ""
     for given, written in ((before.defaults, after.defaults), (before.kw_defaults, after.kw_defaults)):
         for place, one in enumerate(given):
-            if isinstance(one, ast.Call) and re.match(r"torch\.(?!device$)", _decorator(one, context)):
+            if isinstance(one, ast.Call) and (_of_torch(one, context) or _of_model(one, context)):
                 try:
                     written[place] = unseen_expression(one, context)
                 except Unwritable as error:
                     written[place] = ast.Constant(None)
-                    return f"the default {ast.unparse(one)}: {error}"
-    return ""
+                    why = why or f"the default {ast.unparse(one)}: {error}"
+    return why
 
 
 TOLD = """
@@ -211,14 +213,30 @@ def unseen_function(node: ast.FunctionDef, name: str, context: Context) -> ast.F
 
 
 def _is_known(default: ast.expr, context: Context) -> bool:
-    """Whether the default of an argument is a plain value, or made of such and of names that the file has for one, or
-    the name of a class or function that the new file has."""
+    """Whether the default of an argument is a plain value, or made of such and of names that the file has for one, by
+    operators or functions of the model's files; the name of a class or function that the new file has; or a lambda that
+    computes with its arguments alone."""
     if isinstance(default, ast.BinOp):
         return _is_known(default.left, context) and _is_known(default.right, context)
+    if isinstance(default, ast.Call) and _of_model(default, context):
+        return all(_is_known(one, context) for one in (*default.args, *(word.value for word in default.keywords)))
+    if isinstance(default, ast.Lambda):
+        names = {node.id for node in ast.walk(default.body) if isinstance(node, ast.Name)}
+        calls = any(isinstance(node, (ast.Call, ast.Attribute)) for node in ast.walk(default.body))
+        return not calls and names <= {argument.arg for argument in all_parameters(default.args)}
     if replaced_methods.named_callable(default, context.file, context.program):
         return True
     constant = context.program.origin(context.file, default.id) if isinstance(default, ast.Name) else None
     return literal(default if constant is None else constant.node.value)[0]
+
+
+def _of_torch(call: ast.Call, context: Context) -> bool:
+    return re.match(r"torch\.(?!device$)", _decorator(call, context)) is not None
+
+
+def _of_model(call: ast.Call, context: Context) -> bool:
+    """Whether a call is of a function at the top of one of the model's files."""
+    return _decorator(call, context).rpartition(".")[0] in context.program.all_files
 
 
 def _decorator(node: ast.expr, context: Context) -> str:

@@ -43,6 +43,7 @@ from .user_model import (
     given,
     held_by,
     one_number,
+    plain_values,
     run_users,
     without_optimizer,
 )
@@ -77,6 +78,30 @@ def _flat(value: Any) -> list[Tensor]:
     return found
 
 
+BARE = frozenset(vars(nn.Cell()))
+
+
+def plain_names(one: Any) -> list[str]:
+    """The attributes of an object that hold plain values, without those that every Cell has."""
+    return [name for name, value in vars(one).items() if name not in BARE and _is_plain(value)]
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is None, a number, a string or a tensor that is no Parameter, or a nest of such."""
+    if type(value) in (list, tuple, dict):
+        return all(map(_is_plain, value.values() if isinstance(value, dict) else value))
+    return value is None or (isinstance(value, (int, float, str, Tensor)) and not isinstance(value, Parameter))
+
+
+def copied(value: Any) -> Any:
+    """A copy of a plain value, which later changes in place do not reach."""
+    if isinstance(value, dict):
+        return {key: copied(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(copied, value))
+    return value.copy() if isinstance(value, Tensor) else value
+
+
 def build(options: ParityJob, *, tuned: bool = True) -> Given:
     """The recipe's net, or what the user's function returns, with a loss of all outputs where the pair asks for one.
 
@@ -97,7 +122,8 @@ def _build(options: ParityJob) -> Given:
         return given(run_users(where, lambda: _of_mindcv(spec.name, spec.args, spec.kwargs)), nn.Cell, where)
     made = run_users(where, lambda: called(spec))
     taken = given(made, nn.Cell, where, OPTIMIZERS)
-    return replace(taken, copies=_copies(taken.model, taken.step))
+    cells = (cell for _, cell in taken.model.cells_and_names())
+    return replace(taken, copies=_copies(taken.model, taken.step), start=plain_values(cells, BARE))
 
 
 def _copies(net: nn.Cell, step: Any) -> tuple[tuple[Parameter, Parameter], ...]:

@@ -53,6 +53,7 @@ from .user_model import (
     held_by,
     is_object,
     one_number,
+    plain_values,
     run_users,
     single,
     without_optimizer,
@@ -105,6 +106,7 @@ def _build(options: ParityJob) -> Given:
         taken = made()
     taken = replace(taken, notes=tuple(notes), undefined=clear_memory(taken.model, lambda: made().model))
     for_training(torch_zoo.let_copy(taken.model))
+    taken = replace(taken, start=plain_values(taken.model.modules(), vars(nn.Module())))
     return replace(taken, copies=_copies(taken.model, taken.step)) if is_object(taken.step) else taken
 
 

@@ -27,7 +27,7 @@ import re
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -42,12 +42,16 @@ from .alignment import Alignment
 PARTS = ("model", "loss", "optimizer", "step")
 
 
+PlainValues = tuple[tuple[Any, dict[str, Any]], ...]
+
+
 @dataclass(frozen=True)
 class Given:
     """A model and the parts of its step that came along, None for those that the recipe describes; plain: whether the
     model returns one tensor, as far as it is known. copies: what the step holds of the model's weights as they were
     when it was made, a moving average's start, which have to follow when both sides get the same starting weights.
-    notes: on the import of its file. undefined: tensors that torch leaves uninitialized."""
+    notes: on the import of its file. undefined: tensors that torch leaves uninitialized. start: `plain_values` of the
+    model before it ran."""
 
     model: Any
     loss: Callable[..., Any] | None = None
@@ -57,6 +61,7 @@ class Given:
     copies: tuple[Any, ...] = ()
     notes: tuple[str, ...] = ()
     undefined: tuple[str, ...] = ()
+    start: PlainValues = ()
 
     @property
     def parts(self) -> list[str]:
@@ -141,6 +146,23 @@ LIBRARIES = {"torch", "mindspore", "numpy", *sys.stdlib_module_names}
 def is_users(one: Any) -> bool:
     """Whether an object is of a class of the user's own."""
     return hasattr(one, "__dict__") and type(one).__module__.partition(".")[0] not in LIBRARIES
+
+
+def plain_values(objects: Iterable[Any], bare: Container[str]) -> PlainValues:
+    """Numbers, strings and None among the attributes of objects of the user's own classes, such as a count of how often
+    a module has run; bare: the attributes that every object of the kind has."""
+    kinds = (bool, int, float, str, type(None))
+    found = ((one, {n: v for n, v in vars(one).items() if type(v) in kinds and n not in bare}) for one in objects)
+    return tuple((one, values) for one, values in found if values and is_users(one))
+
+
+def put_back(start: PlainValues) -> None:
+    """Restore these values where running the objects has changed them."""
+    for one, values in start:
+        for name, value in values.items():
+            now = vars(one).get(name)
+            if type(now) is not type(value) or now != value:
+                setattr(one, name, value)
 
 
 def held_by(step: Any) -> list[Any]:

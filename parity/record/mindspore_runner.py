@@ -27,7 +27,7 @@ from ...training.step.mindspore_compile import Graphs, forget_graphs
 from ...training.step.mindspore_step import KeptOptimizer, StepResult, TrainStep
 from ...training.step.mindspore_step_state import completed, load_state, momenta, optimizer_state
 from ..align.alignment import IDENTITY, Alignment
-from ..align.mindspore_user_model import PairStep, tensors
+from ..align.mindspore_user_model import PairStep, copied, plain_names, tensors
 from ..align.mindspore_user_model import held as held_of
 from ..align.model_structure import channels_moved
 from ..align.user_model import (
@@ -37,6 +37,7 @@ from ..align.user_model import (
     is_users,
     one_number,
     own_step,
+    put_back,
     shows_its_optimizer,
 )
 from ..trace import MOMENTA, RATES, Part
@@ -57,28 +58,6 @@ def go_on(step: TrainStep, given: Mapping[str, np.ndarray]) -> list[str]:
 
 
 FLAG, REDUCER = "reducer_flag", "grad_reducer"  # as MindSpore's own training cells name them
-BARE = frozenset(vars(nn.Cell()))
-
-
-def _plain_names(one: Any) -> list[str]:
-    """The attributes of an object that hold plain values, without those that every Cell has."""
-    return [name for name, value in vars(one).items() if name not in BARE and _is_plain(value)]
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether a value is None, a number, a string or a tensor that is no Parameter, or a nest of such."""
-    if type(value) in (list, tuple, dict):
-        return all(map(_is_plain, value.values() if isinstance(value, dict) else value))
-    return value is None or (isinstance(value, (int, float, str, Tensor)) and not isinstance(value, Parameter))
-
-
-def _copied(value: Any) -> Any:
-    """A copy of a plain value, which later changes in place do not reach."""
-    if isinstance(value, dict):
-        return {key: _copied(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(_copied, value))
-    return value.copy() if isinstance(value, Tensor) else value
 
 
 class MindSporeSide(Side):
@@ -111,7 +90,7 @@ class MindSporeSide(Side):
         self.compiled: CompiledDraws | None = None  # while the step is compiled
         self.held = canonical_parameters(net) if paired is None else held_of(net, self.alignment)
         self._start = {c.name: c.parameter.asnumpy().copy() for c in self.held}
-        self._own_values = self._plain_values()
+        self._own_values, self._counts = self._plain_values(), () if paired is None else paired.given.start
         self._updated: dict[int, bool] = {}  # by step: whether it updated the weights in PyNative mode
         self._watches = True  # whether hooks may be on the net while the step runs
         self._own_start = [(parameter, parameter.asnumpy().copy()) for parameter in self._own_state()]
@@ -123,17 +102,17 @@ class MindSporeSide(Side):
         sums in tensors and lists."""
         holders = [one for one in held_by(own_step(self.paired)) if hasattr(one, "__dict__")]
         holders = [one for one in holders if one is own_step(self.paired) or is_users(one)]
-        return [(one, {name: _copied(vars(one)[name]) for name in _plain_names(one)}) for one in holders]
+        return [(one, {name: copied(vars(one)[name]) for name in plain_names(one)}) for one in holders]
 
     @staticmethod
     def _put_back(values: Sequence[tuple[Any, Mapping[str, Any]]]) -> None:
         """Restore these values in the user's own step where it has changed them."""
         for one, held in values:
-            for name in [name for name in _plain_names(one) if name not in held]:
+            for name in [name for name in plain_names(one) if name not in held]:
                 delattr(one, name)
             for name, value in held.items():
                 if isinstance(value, (Tensor, list, tuple, dict)):
-                    object.__setattr__(one, name, _copied(value))
+                    object.__setattr__(one, name, copied(value))
                 elif vars(one).get(name) is not value and vars(one).get(name) != value:
                     setattr(one, name, value)
 
@@ -187,6 +166,7 @@ class MindSporeSide(Side):
         for own, of in () if self.paired is None else self.paired.given.copies:
             own.copy_(of.value())
         self._put_back(self._own_values)
+        put_back(self._counts)
         vars(self).pop("train_step", None)  # with its sums and averages, before there is another
         self.train_step = self._step("pynative" if self.compiled is None else "graph")
         if self.continued is not None:
@@ -262,7 +242,9 @@ class MindSporeSide(Side):
         """A forward pass in evaluation mode; what the net returns."""
         self.net.set_train(False)
         with self._fixed(Draws(0)), leaf_outputs(self.net, seen, self.alignment):
-            return [each.asnumpy() for each in flat(self.net(*tensors(images)), Tensor)]
+            found = [each.asnumpy() for each in flat(self.net(*tensors(images)), Tensor)]
+        put_back(self._counts)
+        return found
 
     def step(self, images: Images, labels: np.ndarray, seen: Seen | None) -> StepArrays:
         """One training step, an epoch of its own; `seen` is told of every leaf module's output."""

@@ -25,7 +25,16 @@ from ...training.recipe.schema import DynamicLossScale, Recipe
 from ...training.step.torch_step import TrainStep
 from ..align.alignment import IDENTITY, Alignment
 from ..align.torch_user_model import PairStep, chunks, forward, make_step
-from ..align.user_model import Paired, StepOutput, hides_its_optimizer, one_number, own_step, shows_its_optimizer
+from ..align.user_model import (
+    Paired,
+    StepOutput,
+    hides_its_optimizer,
+    one_number,
+    own_step,
+    plain_values,
+    put_back,
+    shows_its_optimizer,
+)
 from ..job import ParityJob
 from . import resume
 from .batches import Images
@@ -193,6 +202,7 @@ class TorchSide(Side):
         # two calls: a class's own `to` may take nothing but a device
         model = torch.nn.Module.to(copy.deepcopy(self._start).to(self.device), self.dtype)
         self.model = model_in_layout(model, channels_last=self.channels_last)
+        self._counts = plain_values(self.model.modules(), vars(nn.Module())) if self.paired is not None else ()
         self.train_step = make_step(self.recipe, self.model, self.paired.given if self.paired is not None else None)
         if self.continued is not None:
             self.continued.into(self.train_step)
@@ -233,6 +243,7 @@ class TorchSide(Side):
         self.model.eval()
         with torch.no_grad(), self._fixed(Draws(0)), self._leaves(seen):
             returned = flat(self.model(*self.inputs(images)), torch.Tensor)
+        put_back(self._counts)
         found = [x for x in returned if x.is_floating_point() and x.layout is torch.strided]
         return [_numpy(x) for x in found if x.dtype != torch.bfloat16]
 

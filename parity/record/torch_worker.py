@@ -37,7 +37,7 @@ from .. import compared_draws, containers_alone
 from ..align import model_structure
 from ..align.alignment import Lack, read_alignment
 from ..align.torch_user_model import begin, build, load_start, replay_loss, tensors, write_start
-from ..align.user_model import Paired
+from ..align.user_model import Paired, put_back
 from ..job import ParityJob, as_arrays, recipe_of
 from ..noise import measuring_step
 from ..replay.module_calls import BOTH_WAYS, FORWARD, NOT_ASKED, Outcome, Recording
@@ -350,6 +350,7 @@ def record_start_of(options: ParityJob) -> tuple[nn.Module, Inputs, Paired | Non
     else:
         exercise(model, *tensors(inputs.images[-1]))
     try_layouts(model, *tensors(inputs.images[-1]))
+    put_back(given.start if options.pair is not None else ())  # what was counted while it was tried
     if options.pair is None:
         if not again:
             torch.save(model.state_dict(), folder / WEIGHTS)

@@ -26,6 +26,7 @@ from ...training.models.mindspore_models import Canonical
 from ...training.models.model_names import flat
 from ..align.alignment import IDENTITY, Alignment
 from ..align.model_structure import Shape, channels_moved, for_all, regrouped
+from ..align.user_model import plain_values, put_back
 from ..record.kinks import BY_INPUT, KINKED, POOLED, choice
 from ..record.mindspore_kinks import function_choices
 from ..record.randomness import given_upstream, moved
@@ -89,6 +90,8 @@ class Alone:
         self.held = {each.name: each for each in held}
         self._start = {name: each.parameter.asnumpy().copy() for name, each in self.held.items()}
         self._trains = {name: bool(each.parameter.requires_grad) for name, each in self.held.items()}
+        inside = {id(one): one for cell in cells.values() for _, one in cell.cells_and_names()}
+        self._counts = plain_values(inside.values(), vars(nn.Cell()))
         self.trouble = ""  # why the last run has no gradients
         self.sides: list[tuple[str, int, np.ndarray]] = []  # of the last run: name in the module, call, choices
 
@@ -224,7 +227,8 @@ class Alone:
         return in_shape_of(self.tensor(stored), self.gets.get(path, set()))
 
     def restore(self, path: str = "") -> None:
-        """Put the parameters and buffers inside a module back to where they started."""
+        """Put the parameters and buffers inside a module, and what cells count, back to where they started."""
+        put_back(self._counts)
         for name, each in self.held.items():
             names = (name, *self._further.get(name, ()))
             if not self._trains[name] and any(relative(one, path) is not None for one in names):

@@ -21,6 +21,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from ...training.models.model_names import fields_of, flat
 from ...workers.worker import progress
+from ..align.user_model import plain_values, put_back
 from ..options import Stage
 from ..record.kinks import KINKED, POOLED
 from ..record.randomness import Draws, given_upstream
@@ -72,6 +73,7 @@ class Alone:
         self.modules = dict(self.model.named_modules())
         buffers = self.model.named_buffers(remove_duplicate=False)
         self._start = {name: buffer.clone() for name, buffer in buffers}
+        self._counts = plain_values(self.model.modules(), vars(nn.Module()))
 
     def run(self, call: Call, sides: KinkSides | None = None) -> list[Computed]:
         """(stage, tensor name, array) of all results of one call: outputs, gradients, changes of buffers.
@@ -219,7 +221,8 @@ class Alone:
         return in_layout(self.fresh(stored), channels_last=self.channels_last).requires_grad_(stored.needs_grad)
 
     def restore(self, path: str) -> None:
-        """Put the buffers inside a module back to where they started."""
+        """Put the buffers inside a module, and what modules count as they run, back to where they started."""
+        put_back(self._counts)
         with torch.no_grad():
             for name, buffer in self.modules[path].named_buffers():
                 buffer.copy_(self._start[f"{path}.{name}" if path else name])

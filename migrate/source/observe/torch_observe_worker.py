@@ -289,6 +289,7 @@ def _run(
     make: Callable[..., Any], spec: Spec, shapes: tuple[str, ...], way: Way, log: ConstructionLog | None = None
 ) -> tuple[Any, Inputs]:
     """Build the model and run it in both modes, and in training backward too, if `way` says so."""
+    _forget_results()
     torch.manual_seed(0)
     without = empty_weights() if way.building != way.running else nullcontext()
     with torch.device(way.building), without:
@@ -315,6 +316,20 @@ def _run(
                 sums = [each.sum() for each in pytree.tree_leaves(found) if _is_floating(each) and each.requires_grad]
                 torch.autograd.backward(sums)
     return model, inputs
+
+
+def _forget_results() -> None:
+    """Empty what functools.cache and lru_cache hold for functions of models, which would not run, and not be seen."""
+    others = _not_of_models()
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if not isinstance(file, str) or not file.endswith(".py") or not _of_models(file, others):
+            continue
+        named = [*vars(module).values()]
+        classes = [one for one in named if isinstance(one, type) and one.__module__ == module.__name__]
+        for one in (*named, *(inner for cls in classes for inner in vars(cls).values())):
+            if isinstance(one, functools._lru_cache_wrapper):
+                one.cache_clear()
 
 
 def _of_autograd(codes: Collection[CodeType]) -> bool:

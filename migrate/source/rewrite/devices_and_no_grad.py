@@ -537,6 +537,12 @@ def framework_question(node: ast.Call, context: Context) -> ast.expr | None:
     return _only_constant(node)
 
 
+@handles("torch.distributed.is_initialized", "torch.distributed.distributed_c10d.is_initialized")
+def runs_on_several_devices(node: ast.Call, context: Context) -> ast.expr:
+    """`GlobalComm.INITED`: mint.distributed.is_initialized(), which says the same, is not compiled."""
+    return ast.Attribute(context.name("mindspore.communication.GlobalComm"), "INITED", ast.Load())
+
+
 @handles(syntax=[ast.Call])
 def setting(node: ast.Call, context: Context) -> ast.expr | None:
     """A package's settings, and questions about torch's modules, such as `hasattr(F, "scaled_dot_product_attention")`,

@@ -1,5 +1,5 @@
 """Layers that a class makes and never runs are frozen, as they do not train in torch; what a class raises that was
-never made, or has no construct.
+never made, or has no construct, and what it calls as it is made.
 
 torch's optimizer skips parameters without a gradient; MindSpore's gets zeros for them, and decays them. A layer is
 frozen only where no method of the class runs it, or where methods run it only under other settings, as in
@@ -49,6 +49,11 @@ PLAIN_TEST = (ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp,
 CLASS_WITHOUT = """
 def construct(self, *args, **kwargs):
     raise NotImplementedError('no method was put in the place of construct')
+"""
+RESETTING = """
+def __init__(self, *args, **kwargs):
+    super().__init__(*args, **kwargs)
+    self.reset_parameters()
 """
 NEVER_MADE = """
 def __init__(self, *args, **kwargs):
@@ -377,12 +382,30 @@ def completed(qualified: str, node: ast.ClassDef, body: list[ast.stmt], program:
     that raises, where the class was never made, as one that is only named in an `isinstance`, and loses methods."""
     if lacks_forward(qualified, body, program):
         return ast.parse(CLASS_WITHOUT).body
+    if (made := _draws_anew(qualified, body, program)) is not None:
+        return made
     has, had = ({one.name for one in inside if isinstance(one, ast.FunctionDef)} for inside in (body, node.body))
     known = qualified in program.facts.called or any(qualified in order for order in program.facts.orders)
     if known or has or not had or not ("__init__" in had or _of_modules(qualified, program)):
         return []
     file, _ = program.class_of(qualified) or ("", None)
     return ast.parse(NEVER_MADE.format(name=node.name, place=f"{Path(file).name}:{node.lineno}")).body
+
+
+def _draws_anew(qualified: str, body: Sequence[ast.stmt], program: Program) -> list[ast.stmt] | None:
+    """What calls a class's own `reset_parameters`, as the constructor of torch's layer does, and MindSpore's does not:
+    a call after `super().__init__(…)`, in place, or an `__init__`. None where nothing is to be called."""
+    methods = {one.name: one for one in body if isinstance(one, ast.FunctionDef)}
+    base = program.torch_base(qualified)
+    if "reset_parameters" not in methods or base is None or base.kind not in ("layer", "module"):
+        return None
+    if (own := methods.get("__init__")) is None:
+        return ast.parse(RESETTING).body
+    calls = [place for place, one in enumerate(own.body) if ast.unparse(one).startswith("super().__init__(")]
+    if not calls or any("self.reset_parameters(" in ast.unparse(one) for one in own.body):
+        return None
+    own.body.insert(calls[0] + 1, ast.parse("self.reset_parameters()").body[0])
+    return []
 
 
 def _of_modules(name: str, program: Program) -> bool:

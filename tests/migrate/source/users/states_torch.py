@@ -666,3 +666,36 @@ class NormedLater(nn.Module):
 def normed_later():
     torch.manual_seed(0)
     return NormedLater(), (torch.randn(2, 3, 10),)
+
+
+class Ones(nn.Linear):
+    """Draws its weights in its own way, which torch's constructor calls."""
+
+    def reset_parameters(self):
+        nn.init.constant_(self.weight, 1.0)
+        nn.init.constant_(self.bias, 0.25)
+
+
+class Halves(nn.Conv1d):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.seen = True
+
+    def reset_parameters(self):
+        nn.init.constant_(self.weight, 0.5)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+
+class DrawnAnew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.last = Halves(3, 4, kernel_size=3), Ones(6, 2)
+
+    def forward(self, x):
+        return self.last(self.conv(x))
+
+
+def drawn_anew():
+    torch.manual_seed(0)
+    return DrawnAnew(), (torch.randn(2, 3, 8),)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from written import Written
@@ -178,3 +182,14 @@ def test_layers_that_a_cell_has_already_get_computed_weights_under_their_names(u
     found = users["normed_later"]
     found.agrees()
     found.holds("weight_norm(m)", "weight_norm(self.head[0], dim=None)", "remove_norm(self.body[3])")
+
+
+def test_a_layer_that_draws_its_weights_in_its_own_way_does_so_as_it_is_made(users: Users, tmp_path: Path) -> None:
+    """torch's constructors call reset_parameters; MindSpore's do not."""
+    found = users["drawn_anew"]
+    found.agrees()
+    file = tmp_path / "written.py"
+    code = "print(net.last.weight.asnumpy().min(), net.last.bias.asnumpy().max(), net.conv.weight.asnumpy().max())"
+    file.write_text(f"{found.source.text}\n\nnet = build()\n{code}\n")
+    said = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=True, timeout=120).stdout
+    assert said.split() == ["1.0", "0.25", "0.5"]

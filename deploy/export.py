@@ -35,8 +35,22 @@ from ..training.recipe import reader as recipes
 from ..training.recipe.schema import Model
 from ..workers.messages import OnMessage, ignore
 from ..workers.parent import call
-from .job import EXPORTED, FACTS, INPUTS, MINDIR, MORE, REQUEST, TORCH32, TORCH32_OTHER, TORCH64, Job, load, shape_of
-from .options import ExportOptions, NetChoice
+from .job import (
+    EXPORTED,
+    FACTS,
+    INPUTS,
+    MINDIR,
+    MORE,
+    REQUEST,
+    TORCH32,
+    TORCH32_OTHER,
+    TORCH64,
+    ExportOptions,
+    Job,
+    NetChoice,
+    load,
+    shape_of,
+)
 from .output_files import stem_for
 
 NET, FILE, TORCH = "MindSpore", "the file", "torch"

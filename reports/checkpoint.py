@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ..migrate.checkpoint.convert import Result
 from ..migrate.checkpoint.formats.reader import PARTS, Checkpoint
 from ..migrate.checkpoint.formats.reader import shown as shown_name
+from ..migrate.checkpoint.inspect_file import StoredSource
 from ..migrate.checkpoint.plan import DROP, KEEP, REFUSE, RESTORE, Entry, Plan, few
-from ..migrate.checkpoint.stored_source import StoredSource
 from ..printable import bytes_text, count_text, printable_lines
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from ..atomic_files import atomic_file
 from ..errors import BadCheckpoint, BadInput
 from ..input_files import json_value, open_regular
 from ..migrate.checkpoint.formats.ckpt import CRC_MARK, TENSOR_TYPES, Value, begins, entries, header, pieces
-from ..migrate.checkpoint.stored_source import DIGEST
+from ..migrate.checkpoint.inspect_file import DIGEST
 from ..printable import few, quoted
 from .recipe.digest import OUTSIDE_THE_STEP
 from .recipe.schema import Recipe

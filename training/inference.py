@@ -20,7 +20,7 @@ from ..errors import Ambiguous, BadCheckpoint, BadInput, BadRecipe, NotTrusted
 from ..input_files import read_text
 from ..migrate import model_spec
 from ..migrate.checkpoint.convert import convert
-from ..migrate.checkpoint.stored_source import OPTION, StoredSource, stored_source, trusted
+from ..migrate.checkpoint.inspect_file import OPTION, StoredSource, stored_source, trusted
 from ..printable import few
 from ..workers.messages import OnMessage, ignore
 from ..workers.parent import call

@@ -18,8 +18,7 @@ from ..deploy import export as exporting
 from ..deploy import lite
 from ..deploy.export import Comparison, Exported, Worker, job_of, module, subject_of
 from ..deploy.export import export as run_export
-from ..deploy.job import FILE, ONNX, Job, ServeJob, read_key, shape_of
-from ..deploy.options import FORMS, ExportOptions, ServeOptions
+from ..deploy.job import FILE, FORMS, ONNX, ExportOptions, Job, ServeJob, ServeOptions, read_key, shape_of
 from ..deploy.output_files import beside, check, place, refuse_code, total
 from ..deploy.serving import servable
 from ..errors import BadInput, WorkerFailed

@@ -9,7 +9,7 @@ from typing import Any
 import click
 import pytest
 from msmigrate.cli import convert_model, export, parity, train
-from msmigrate.deploy.options import ExportOptions, ServeOptions
+from msmigrate.deploy.job import ExportOptions, ServeOptions
 from msmigrate.errors import BadInput
 from msmigrate.option_fields import check, options_in
 from msmigrate.parity.options import ParityOptions

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from msmigrate.errors import BadCheckpoint, BadDestination, BadInput
-from msmigrate.migrate.checkpoint.stored_source import DIGEST
+from msmigrate.migrate.checkpoint.inspect_file import DIGEST
 from msmigrate.training.checkpoints import Facts, Progress, check_resumable
 from msmigrate.training.metrics import Tally
 from msmigrate.training.recipe.schema import Recipe, Watch

@@ -25,7 +25,7 @@ from msmigrate.cli import group
 from msmigrate.deploy.output_files import refuse_code
 from msmigrate.errors import BadCheckpoint, BadInput, BadTrace, MsmigrateError, NotTrusted, Unsupported, WorkerFailed
 from msmigrate.migrate.checkpoint.formats.ckpt import field_of
-from msmigrate.migrate.checkpoint.stored_source import DIGEST, LARGEST, stored_source, trusted
+from msmigrate.migrate.checkpoint.inspect_file import DIGEST, LARGEST, stored_source, trusted
 from msmigrate.option_fields import STDOUT
 from msmigrate.training import checkpoints
 from msmigrate.training.data.sources import open_source

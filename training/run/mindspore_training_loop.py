@@ -28,8 +28,7 @@ from ..models.mindspore_models import canonical_parameters
 from ..step.mindspore_compile import Graphs
 from ..step.mindspore_step import Outcome, inputs_of
 from ..step.mindspore_step_state import state, torch_groups
-from .mindspore_setup import Run
-from .mindspore_validation import refuse_misfit
+from .mindspore_setup import Run, refuse_misfit
 from .mindspore_watchpoints import first_bad
 
 

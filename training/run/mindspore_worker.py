@@ -113,7 +113,7 @@ def explain(error: BaseException, batch: int | None, output: Path) -> tuple[str,
 
     batch: images of a step, where that is known. output: where this process's own stderr goes.
     """
-    from .mindspore_validation import MEMORY
+    from .mindspore_setup import MEMORY
 
     if isinstance(error, MsmigrateError):
         return type(error).__name__, " ".join(str(error).split())

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import mindspore as ms
 import numpy as np
 from mindspore import Tensor, nn, ops
-from msmigrate.nn import padding as mindspore_padding
+from msmigrate.nn import convolution as mindspore_padding
 
 
 def function(x: Tensor) -> Tensor:

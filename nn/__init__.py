@@ -47,13 +47,25 @@ from .containers import (
     with_buffers,
 )
 from .convolution import (
+    CircularPad1d,
+    CircularPad2d,
+    CircularPad3d,
+    ConstantPad1d,
+    ConstantPad2d,
+    ConstantPad3d,
     ConvTranspose1d,
     ConvTranspose2d,
     ConvTranspose3d,
     Fold,
+    PaddedConv1d,
+    PaddedConv2d,
+    PaddedConv3d,
     ScaledStdConv2d,
     StdConv2d,
     Unfold,
+    ZeroPad1d,
+    ZeroPad2d,
+    ZeroPad3d,
 )
 from .indexing import EmbeddingBag, PaddedEmbedding
 from .losses import (
@@ -95,20 +107,6 @@ from .normalization import (
     remove_norm,
     spectral_norm,
     weight_norm,
-)
-from .padding import (
-    CircularPad1d,
-    CircularPad2d,
-    CircularPad3d,
-    ConstantPad1d,
-    ConstantPad2d,
-    ConstantPad3d,
-    PaddedConv1d,
-    PaddedConv2d,
-    PaddedConv3d,
-    ZeroPad1d,
-    ZeroPad2d,
-    ZeroPad3d,
 )
 from .pooling import (
     AdaptiveAvgMaxPool2d,

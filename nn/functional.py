@@ -11,7 +11,7 @@ from .attention_and_recurrent import (
     softmax,
     softmin,
 )
-from .convolution import conv_transpose1d, conv_transpose2d, conv_transpose3d, deform_conv2d, fold
+from .convolution import conv_transpose1d, conv_transpose2d, conv_transpose3d, deform_conv2d, fold, pad
 from .indexing import (
     bucketize,
     embedding,
@@ -80,7 +80,6 @@ from .math import (
     view_as_complex,
 )
 from .normalization import batch_norm, instance_norm, layer_norm, local_response_norm, normalize, rms_norm
-from .padding import pad
 from .pooling import (
     adaptive_avg_pool1d,
     adaptive_max_pool1d,

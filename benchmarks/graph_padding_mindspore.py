@@ -12,7 +12,7 @@ from collections.abc import Callable
 import mindspore as ms
 import numpy as np
 from mindspore import Tensor, nn, ops
-from msmigrate.nn import convolution as mindspore_padding
+from msmigrate.nn import convolution
 
 
 def function(x: Tensor) -> Tensor:
@@ -22,7 +22,7 @@ def function(x: Tensor) -> Tensor:
 
 def ours(x: Tensor) -> Tensor:
     """What convert-model writes for F.pad."""
-    return mindspore_padding.pad(x, (0, 1, 0, 1))
+    return convolution.pad(x, (0, 1, 0, 1))
 
 
 THEIRS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -37,8 +37,8 @@ THEIRS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 OURS: dict[str, Callable[[Tensor], Tensor]] = {
     "F.pad, as convert-model has it": ours,
-    "ZeroPad2d, the same": mindspore_padding.ZeroPad2d((0, 1, 0, 1)),
-    "ConstantPad2d, the same": mindspore_padding.ConstantPad2d((0, 1, 0, 1), 0.5),
+    "ZeroPad2d, the same": convolution.ZeroPad2d((0, 1, 0, 1)),
+    "ConstantPad2d, the same": convolution.ConstantPad2d((0, 1, 0, 1), 0.5),
 }
 
 

@@ -1,5 +1,5 @@
-"""Convolutions that MindSpore lacks or gets wrong on the CPU, the windows that they slide over, unfolded, and padding, as
-torch takes it: a number, or the sides with the last axis first.
+"""Convolutions that MindSpore lacks or gets wrong on the CPU, the windows that they slide over, and padding as torch
+takes it: a number, or the sides with the last axis first.
 
 Compiled, the gradient of MindSpore's constant padding is wrong from the second run on
 (benchmarks/graph_padding_mindspore.py). Sequences of several lengths are padded ones with their lengths; torch packs

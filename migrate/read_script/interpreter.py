@@ -463,9 +463,9 @@ class Interpreter:
                 a.value for a in arguments if isinstance(a.value, LibraryObject) and a.value.family == names.LOADER
             ]
             return first(loaders)
-        best = min((rank for rank, _ in found), default=0)
-        rest = first([value for rank, value in found if rank != best])
-        result = with_other(agreed([value for rank, value in found if rank == best]), rest)
+        best = max(min((rank for rank, _ in found), default=0), CERTAINTIES.index(PERHAPS))  # it may return before
+        rest = first([value for rank, value in found if rank > best])
+        result = with_other(agreed([value for rank, value in found if rank <= best]), rest)
         return Value() if id(node) in self.altered and isinstance(result, PLAIN) else result
 
     def _bind_parameters(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TypeGuard
 
 from ..library_names import PLAIN_RESULTS, is_stored
-from .abstract_values import ListValue, ScriptFunction, Value
+from .abstract_values import DictValue, ListValue, Scope, ScriptFunction, ScriptObject, Value
 
 
 def path_of(node: ast.expr, tree: ast.Module, file: Path, depth: int) -> str | None:
@@ -253,15 +254,22 @@ def gives_a_value(block: list[ast.stmt]) -> bool:
 
 
 def stores(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr | None]]:
-    """The targets that a node writes to, each with its value where that is one expression."""
+    """The names, attributes and elements that a node writes to, each with its value where that is one expression."""
+    found: list[tuple[ast.expr, ast.expr | None]] = []
     if isinstance(node, ast.Assign):
-        yield from ((one, node.value) for one in node.targets)
+        found = [(one, node.value) for one in node.targets]
     elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)):
-        yield from [(node.target, node.value)] * (node.value is not None)
+        found = [(node.target, node.value)] * (node.value is not None)
     elif isinstance(node, (ast.AugAssign, ast.For, ast.AsyncFor)):
-        yield node.target, None
+        found = [(node.target, None)]
     elif isinstance(node, ast.withitem) and node.optional_vars is not None:
-        yield node.optional_vars, None
+        found = [(node.optional_vars, None)]
+    while found:
+        target, value = found.pop(0)
+        if isinstance(target, (ast.Tuple, ast.List, ast.Starred)):
+            found += [(one, None) for one in getattr(target, "elts", [getattr(target, "value", None)])]
+        else:
+            yield target, value
 
 
 def is_target(node: ast.Name | ast.Attribute) -> bool:
@@ -273,6 +281,101 @@ def is_chain(node: ast.expr) -> bool:
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name)
+
+
+def counts_epochs(node: ast.For, text: Callable[[ast.expr], str], inner: bool, other: bool) -> bool:
+    """Whether a loop is named as one over epochs; inner: whether it is in such a loop; other: whether it is over no
+    loader and no list."""
+    named = " ".join(part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)).lower()
+    whole = range_of(node.iter)
+    bound = [*getattr(whole, "args", [whole])] if inner else [node.iter]  # a bar names that epoch
+    over = re.sub(r"\w*per_?epoch", "", " ".join(map(text, bound)).lower())
+    return "epoch" in named or ("epoch" in over and other)
+
+
+def absolute(node: ast.ImportFrom, name: str, is_package: bool) -> str:
+    """The module that a relative import in a file of this name means."""
+    package = [] if name == "__main__" else name.split(".")[: len(name.split(".")) - node.level + is_package]
+    return ".".join([*package, *([node.module] if node.module else [])])
+
+
+def may_define(scope: Scope, name: str) -> bool:
+    """Whether a file of the script binds a name anywhere, or may bind any name."""
+    parts = [*ast.walk(scope.source.tree)]
+    bound = {getattr(one, "asname", None) or getattr(one, "name", getattr(one, "id", "")) for one in parts}
+    return not bound.isdisjoint({name, "__getattr__", "globals", "exec"})
+
+
+def method_of(call: ast.Call) -> tuple[str, ast.expr | None]:
+    """The method that a call calls, and the object; of `setattr(x, …)` the method that does this."""
+    if getattr(call.func, "id", "") in ("setattr", "delattr") and call.args:
+        return "__setattr__", call.args[0]
+    return getattr(call.func, "attr", ""), getattr(call.func, "value", None)
+
+
+CHOOSING = ("choice", "choices", "get", "items", "keys", "max", "min", "next", "iter", "sample", "sorted", "values")
+
+
+def is_quiet(node: ast.expr) -> bool:
+    """Whether evaluating this runs nothing of the script: what it calls only chooses of a list or a table."""
+    calls = (part.func for part in ast.walk(node) if isinstance(part, ast.Call))
+    acts = (ast.NamedExpr, ast.Lambda, ast.Await, ast.Yield, ast.YieldFrom, *COMPREHENSIONS)
+    plain = all(getattr(func, "id", getattr(func, "attr", "")) in CHOOSING for func in calls)
+    return plain and not any(isinstance(part, acts) for part in ast.walk(node))
+
+
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+
+
+def may_change(value: Value) -> bool:
+    """Whether something in a value may be changed, or it may change something."""
+    return isinstance(value, (ListValue, DictValue, ScriptObject, ScriptFunction))
+
+
+def running(block: list[ast.stmt], truth: Callable[[ast.expr], bool | None]) -> Iterator[ast.AST]:
+    """The nodes of statements, without functions defined there and branches that surely do not run."""
+    named = {part.id for one in block for part in ast.walk(one) if isinstance(part, ast.Name) and is_target(part)}
+    attributes = {
+        part.attr for one in block for part in ast.walk(one) if isinstance(part, ast.Attribute) and is_target(part)
+    }
+    waiting: list[ast.AST] = list(block)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
+            continue
+        inner = list(ast.iter_child_nodes(node))
+        if isinstance(node, ast.If):
+            parts = list(ast.walk(node.test))
+            moves = any(isinstance(part, ast.Call) or getattr(part, "id", "") in named for part in parts)
+            moves = moves or any(getattr(part, "attr", "") in attributes for part in parts)
+            holds = None if moves else truth(node.test)
+            skipped = [] if holds is None else node.orelse if holds else node.body
+            inner = [one for one in inner if one not in skipped]
+        waiting += inner
+
+
+def inside_of(function: ScriptFunction) -> Scope:
+    """The names inside of a function, of which only `self` is known."""
+    plain = [*function.node.args.posonlyargs, *function.node.args.args]
+    scope = Scope(function.scope.source, function.scope, names={one.arg: Value() for one in plain})
+    if function.receiver is not None and plain:
+        scope.names[plain[0].arg] = function.receiver
+    own = [part for one in ast.walk(function.node) if isinstance(one, (ast.Global, ast.Nonlocal)) for part in one.names]
+    scope.names |= {
+        part.id: Value()
+        for part in ast.walk(function.node)
+        if isinstance(part, ast.Name) and is_target(part) and part.id not in own
+    }
+    return scope
+
+
+def given_to(call: ast.Call, function: ScriptFunction) -> Iterator[tuple[str, ast.expr]]:
+    """What a call gives for the parameters of a function, as far as that is plain to see."""
+    plain = [*function.node.args.posonlyargs, *function.node.args.args][function.receiver is not None :]
+    starred = next((at for at, one in enumerate(call.args) if isinstance(one, ast.Starred)), len(call.args))
+    yield from ((one.arg, given) for one, given in zip(plain, call.args[:starred], strict=False))
+    yield from ((one.arg, one.value) for one in call.keywords if one.arg is not None)
 
 
 def bound_by(tree: ast.Module) -> list[str] | None:
@@ -418,7 +521,7 @@ def _changed_names(
     read = Counter(part.attr for part in ast.walk(function) if isinstance(part, ast.Attribute))
     for node in ast.walk(function):
         written: list[ast.expr] = []
-        for target, value in _bindings(node):
+        for target, value in bindings(node):
             if isinstance(target, ast.Attribute) and read[target.attr] == 1:
                 continue  # it is kept, and nothing here changes it
             given = _names_in(value)
@@ -456,7 +559,7 @@ def _changed_names(
     return found
 
 
-def _bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+def bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     """What a node binds, and to what."""
     if isinstance(node, ast.Assign):
         yield from ((target, node.value) for target in node.targets)

@@ -1,5 +1,5 @@
-"""What holds only at the start: a state that a loop, a function or an unknown place of a list changes, and the result of
-a function that may return before."""
+"""What holds only at the start: a state that a loop, a function or an unknown place of a list changes, and the result
+of a function that may return before."""
 
 from __future__ import annotations
 
@@ -159,14 +159,11 @@ for epoch in range(4):
         ("    for r in [1, 2]:\n        if r > k:\n            return 0.3\n    return 0.5", "???"),
         ("    for r in range(k):\n        if r > 7:\n            return 0.3\n    return 0.5", "???"),
         (
-            "    for r in [1, 2]:\n        while True:\n            if r > k:\n                return 0.3\n    return 0.5",
+            "    for r in [1, 2]:\n        while r:\n            if r > k: return 0.3\n    return 0.5",
             "???",
         ),
         ("    match k:\n        case 1:\n            return 0.3\n    return 0.5", "???"),
-        (
-            "    for r in [1, 2]:\n        if r == k:\n            break\n    else:\n        return 0.3\n    return 0.5",
-            "???",
-        ),
+        ("    for r in [1, 2]:\n        if r == k: break\n    else:\n        return 0.3\n    return 0.5", "???"),
         ("    for r in [1, 2]:\n        if r > k:\n            return 0.5\n    return 0.5", 0.5),
         ("    try:\n        return 0.3\n    except ValueError:\n        return 0.5", 0.3),
         ("    for r in [1, 2]:\n        if r > 7:\n            return 0.3\n    return 0.5", 0.5),

@@ -103,8 +103,22 @@ class _Plainly(ast.NodeTransformer):
                 node.args = node.args[1:]
         return node
 
-    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
         self.generic_visit(node)
+        for at, target in enumerate(node.targets):
+            match target:
+                case ast.Subscript(ast.Call(ast.Name("vars"), [of]), ast.Constant(str() as name)) if _owns(of, name):
+                    node.targets[at] = ast.copy_location(ast.Attribute(of, name, ast.Store()), target)
+        return node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | list[ast.AST]:
+        self.generic_visit(node)
+        match node.value:
+            case ast.Call(ast.Attribute(ast.Call(ast.Name("globals"), []) as of, "update"), [], [*given]):
+                parts = [(ast.Constant(one.arg), one.value) for one in given]
+                return [_assigned(of, key, value, node) for key, value in parts] or node
+            case ast.Call(ast.Attribute(ast.Call(ast.Name("globals"), []) as of, "setdefault"), [key, value]):
+                return _assigned(of, key, value, node)
         match node.value:
             case ast.Call(ast.Attribute(ast.Name() as owner, "__setattr__") as func, [_, _, *_] as given):
                 node.value.func = ast.copy_location(ast.Name("setattr", ast.Load()), func)
@@ -122,9 +136,13 @@ class _Plainly(ast.NodeTransformer):
                 "self",
                 "cls",
             ):
-                part = ast.copy_location(ast.Subscript(of, key, ast.Store()), node.value)
-                return ast.copy_location(ast.Assign([part], value), node)
+                return _assigned(of, key, value, node)
         return node
+
+
+def _assigned(of: ast.expr, key: ast.expr, value: ast.expr, node: ast.Expr) -> ast.Assign:
+    part = ast.copy_location(ast.Subscript(of, key, ast.Store()), node.value)
+    return ast.copy_location(ast.Assign([part], value), node)
 
 
 def _owns(node: ast.expr, name: str) -> bool:
@@ -229,20 +247,21 @@ def cost(node: ast.stmt) -> int:
     return len(nodes) * sum(isinstance(part, ast.Call) for part in nodes)
 
 
-def is_outer(node: ast.AST | None, function: ast.AST | None) -> bool:
-    """Whether this is a name, or a tuple with one, that a function declares global or nonlocal."""
-    return node is not None and function is not None and any(names_it(node, name) for name in _outer_names(function))
-
-
 @lru_cache(maxsize=8192)
-def _outer_names(function: ast.AST) -> list[str]:
-    declared = (one for one in ast.walk(function) if isinstance(one, (ast.Global, ast.Nonlocal)))
-    return [name for one in declared for name in one.names]
+def outer_names(function: ast.AST | None) -> frozenset[str]:
+    """The names that a function declares global or nonlocal."""
+    declared = (one for one in ast.walk(function) if isinstance(one, (ast.Global, ast.Nonlocal))) if function else ()
+    return frozenset(name for one in declared for name in one.names)
 
 
-def names_it(node: ast.AST, name: str) -> bool:
-    """Whether this is a name, or has it inside."""
-    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
+def of_a_file(target: ast.expr) -> str | None:
+    """The name of a file, or of all files, that is written to: `globals()["x"]`, `builtins.x`."""
+    match target:
+        case ast.Subscript(ast.Call(ast.Name("globals" | "locals" | "vars"), []), ast.Constant(str() as name)):
+            return name
+        case ast.Attribute(ast.Name("builtins") | ast.Subscript(ast.Attribute(ast.Name("sys"), "modules")), name):
+            return name
+    return None
 
 
 def gives_a_value(block: list[ast.stmt]) -> bool:
@@ -437,9 +456,6 @@ def decorates(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, bou
     return KEEPS if any(id(part) not in inside and part not in plain for part in read) else PASSES
 
 
-# what a call may change
-
-
 def changed_arguments(
     call: ast.Call,
     value: Callable[[ast.expr], Value | None],
@@ -494,7 +510,7 @@ MAKING_PLAIN = ("len", "int", "float", "str", "bool", "repr", "format", "isinsta
 
 
 def _is_plain(node: ast.AST) -> bool:
-    """Whether an expression makes a new number or string, so that what is done with it changes no other object."""
+    """Whether an expression makes a new number or string, so that what is done with it changes no other."""
     if isinstance(node, ast.Call):
         made = isinstance(node.func, ast.Attribute) and node.func.attr in PLAIN_RESULTS
         return made or getattr(node.func, "id", "") in MAKING_PLAIN

@@ -1,8 +1,6 @@
 """Where each value that a script's statements read was written: definitions of names and attributes, and their readers.
 
-Branches are merged, loops are read twice, an enclosing scope's names count with all their definitions. That may be more
-than what happens when the script runs, and is never less.
-"""
+Branches are merged, loops are read twice, an enclosing scope's names count with all definitions: never too few."""
 
 from __future__ import annotations
 
@@ -33,8 +31,8 @@ from ..read_script.syntax import (
     changed_arguments,
     cost,
     head_of,
-    is_outer,
-    names_it,
+    of_a_file,
+    outer_names,
     parts_of,
     root,
     written_names,
@@ -134,13 +132,11 @@ class ScopeNames:
     found: dict[str, list[Definition]] = field(default_factory=dict)
 
     def find(self, name: str) -> list[Definition]:
-        """The definitions in the nearest scope that has any."""
-        scope: ScopeNames | None = self
-        while scope is not None:
-            if name in scope.found:
-                return scope.found[name]
+        """The definitions in the nearest scope that has any, or those of the file, which a function may give it."""
+        scope = self
+        while name not in scope.found and scope.parent is not None:
             scope = scope.parent
-        return []
+        return scope.found.setdefault(name, [])
 
 
 class Flow:
@@ -166,6 +162,7 @@ class Flow:
         self._changed, self.written_by = dict[int, set[str]](), dict[int, set[str]]()  # by function: it may; it does
         self._late: list[tuple[ast.Name, ScopeNames]] = []
         self._outside: list[tuple[str, ScopeNames, Definition]] = []  # changes of names that are defined elsewhere
+        self.rebinds: set[int] = set()  # the statements (their ids) that give such a name another value
         self._modules: dict[str, ScopeNames] = {}
         trees: dict[int, tuple[ScriptFile, list[str]]] = {}
         for name, module in interpreter.files.items():
@@ -381,6 +378,8 @@ class Flow:
                 define(target.value, value, way, path)
             elif isinstance(target, ast.Name):
                 made.append((target.id, definition_of(value, way, path)))
+            elif (file_name := of_a_file(target)) is not None:
+                outside(file_name, definition_of(value, way, path))
             elif isinstance(target, ast.Attribute):
                 self._attribute(target.attr, Definition(statement, value, way, path), first)
                 record = isinstance(self.value(target.value), (ParsedArguments, ScriptObject, ScriptModule))
@@ -389,6 +388,11 @@ class Flow:
                 if isinstance(target.value, ast.Attribute):
                     self._attribute(target.value.attr, Definition(statement, value, ADDS), first)
                 define(root(target), value, ADDS) if not _is_self(root(target)) else None
+
+        def outside(name: str, definition: Definition) -> None:
+            self._outside.append((name, scope, definition))
+            statement.defines.append(definition)
+            self.rebinds |= {id(statement)} if definition.way != ADDS else set()
 
         def echo(name: str, value: ast.expr | None, depth: int = 0) -> None:
             """Note a change of a list's element, or of another name's object, as a change of these too."""
@@ -441,14 +445,10 @@ class Flow:
             names = dict(names)
         fresh: Names = {}
         for name, definition in made:
-            named = (one for one in getattr(node, "targets", []) if names_it(one, name))
-            outer = first and any(is_outer(one, function) for one in named)
+            outer = first and name in outer_names(function)
             if outer or (definition.way == ADDS and name not in names and name not in fresh):  # of an enclosing scope
-                if first:
-                    self._outside.append((name, scope, definition))
-                    statement.defines.append(definition)
-                if first and name in self.attributes:
-                    self._attribute(name, definition, True)
+                outside(name, definition) if first else None
+                self._attribute(name, definition, True) if first and name in self.attributes else None
                 continue
             kept = names.get(name, frozenset()) if definition.way == ADDS else fresh.get(name, frozenset())
             self.spent += len(kept) // 2

@@ -28,7 +28,6 @@ from ..read_script.abstract_values import (
     is_known,
 )
 from ..read_script.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, joined
-from ..read_script.syntax import is_outer
 from . import optimizer_sections, passed_over, relevance, trained_model
 from . import roles as role_names
 from .data_files import DataFiles
@@ -120,8 +119,7 @@ class Account:
         while self._opens_more():
             pass
         self._unseen = further_values(flow, self._is_elsewhere) | changed_for_objects(flow, self.live, self.open)
-        outer = ((s, one) for s in flow.statements if id(s) in flow.outer for one in getattr(s.node, "targets", ()))
-        self._unseen |= {id(d) for s, one in outer if is_outer(one, s.function) for d in s.defines}
+        self._unseen |= {id(d) for s in flow.statements if id(s) in flow.rebinds for d in s.defines}
         modes = (s for s in flow.statements if self._runs(s) and any(map(self._values.in_evaluation, s.calls)))
         self.misplaced = {id(s): passed_over.STAYS for s in modes} | read_by_libraries(flow, said) | set_for_all(flow)
         train = [s for s in flow.statements if id(s.node) in self._steps | self.effects and not self._within(s)]
@@ -398,7 +396,7 @@ class Account:
         if not acts and not live:
             unused = passed_over.said_of(self.flow, statement, passed_over.UNUSED)
             return (LISTED, passed_over.RUNS) if self._runs_model(statement) else (SILENT, unused)
-        changes = self._writes(statement)
+        changes = self._writes(statement) or id(statement) in self.flow.rebinds
         if isinstance(statement.node, LOOPS) and id(statement) in self._steps and not self._plain_loop(statement):
             return LISTED, "a step runs in this loop"
         if isinstance(statement.node, HEADS) and not changes:

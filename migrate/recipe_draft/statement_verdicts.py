@@ -204,8 +204,10 @@ class Account:
         driven = isinstance(called, ScriptClass) and id(called.node) in self._driven  # a library calls its methods
         if driven or passed_over.trains_behind(self.flow, call.func, self.effects, self.trainers):
             return True
-        if (own := isinstance(called, (ScriptFunction, ScriptClass))) or passed_over.trains(call):
-            return not own  # its statements are read by themselves
+        if isinstance(called, (ScriptFunction, ScriptClass)):
+            return False  # its statements are read by themselves
+        if passed_over.trains_unread(self.flow, call):
+            return True
         given = frozenset().union(*(self.kinds(a) for a in [*call.args, *(k.value for k in call.keywords)]))
         if isinstance(called, LibraryName) and self.flow.of_library(call):
             runs = called.name.startswith(passed_over.CHANGING) or called.name.endswith(passed_over.RUNNING)
@@ -255,7 +257,7 @@ class Account:
         name = name_of(self.flow, call)
         if name and (found := passed_over.reason(name)):
             return None if self._values.seeds_otherwise(call, self.seed) else found
-        if not isinstance(call.func, ast.Attribute) or passed_over.trains(call):
+        if not isinstance(call.func, ast.Attribute) or passed_over.trains_unread(self.flow, call):
             return None
         if call.func.attr == "train" and self._values.drives(call.func.value):
             return None

@@ -29,7 +29,7 @@ from ..read_script.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter
 from ..read_script.syntax import root
 from ..source_files import ScriptFile
 from .data_flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, LOOPS, Definition, Flow, Statement
-from .passed_over import LEAVING_ATTRIBUTES, name_of, trains
+from .passed_over import LEAVING_ATTRIBUTES, name_of
 from .recipe_entries import LONGEST_WORD, Comment, behind_names, place, shown, sources
 from .roles import EMA, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, STRONGEST, Roles
 from .trained_model import UPDATE, Event, events, several_train
@@ -52,7 +52,7 @@ def holding_steps(flow: Flow, acting: Iterable[Statement]) -> tuple[set[int], se
     waiting = [
         one
         for one in acting
-        if any(getattr(call.func, "attr", "") in ("backward", "step") or trains(call) for call in one.calls)
+        if any(getattr(call.func, "attr", "") in ("backward", "step") or families.trains(call) for call in one.calls)
     ]
     found, functions, done = set[int](), set[int](), set[int]()
     while waiting:

@@ -343,7 +343,8 @@ TRAINING = re.compile(
     r"_*((do|run|start|launch|begin|main)_)*((re|pre)?train(ing)?|fit|(fine_?)?tun(e|ing)|learn)(_\w+)?"
 )
 NO_TRAINING = re.compile(
-    r".*_(data\w*|\w*loaders?|test|val|valid|split|trans\w*|sets?|samplers?|batch\w*|iter\w*|aug\w*|path|dir|files?|args"
+    r".*_(data\w*|\w*loaders?|test|val|valid|split|trans\w*|sets?|samplers?|batch\w*|iter\w*|aug\w*|path|dir|files?"
+    r"|arg\w*|callback|hook|monitor|metric\w*|loss\w*|curves?|history|results?|report|progress|times?|summary|plots?"
     r"|config|cfg|opt\w*|params|mode|tokens?|steps|images?|labels?|ids|idx|size|collate|logs?|logger|state|name|info|from)"
 )
 

@@ -259,7 +259,9 @@ def of_a_file(target: ast.expr) -> str | None:
     match target:
         case ast.Subscript(ast.Call(ast.Name("globals" | "locals" | "vars"), []), ast.Constant(str() as name)):
             return name
-        case ast.Attribute(ast.Name("builtins") | ast.Subscript(ast.Attribute(ast.Name("sys"), "modules")), name):
+        case ast.Attribute(ast.Name("builtins") | ast.Subscript(ast.Attribute(ast.Name("sys"), "modules")), name) if (
+            name != "print"
+        ):
             return name
     return None
 

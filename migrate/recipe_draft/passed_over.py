@@ -323,6 +323,7 @@ SWITCHES_GRADIENTS = ("torch.no_grad", "torch.inference_mode", "torch.set_grad_e
 GIVES_ANOTHER = "what the decorator does with this function is not followed"
 HANDING_ON = (PASSES, KEEPS, DROPS)
 GIVEN_AWAY = "it is called by what it is given to"
+SETTING = "what runs the training may take this: that is not followed"
 SETS_FOR = "what runs the training may take from this function, or call it: that is not followed"
 ALTERNATIVES = ("command", "callback", "main", "automain", "group", "route", "get", "post")  # these run on demand
 
@@ -392,6 +393,7 @@ def by_decorators(flow: Flow, train: list[Statement], steps: set[int], kinds: Ca
             other = bool(used) and name not in used and method not in ALTERNATIVES
             if other and does == REGISTERS and id(statement.node) not in flow.calls and statement not in train:
                 found[id(statement)] = SETS_FOR
+                found |= dict.fromkeys(map(id, flow.inside_of.get(id(statement.node), ())), SETTING)
             switches = matches(name, SWITCHES_GRADIENTS) and id(statement.node) not in steps
             if not isinstance(flow.value(by), LibraryName) and {"model", "optimizer"} & kinds(by):
                 found[id(statement)] = GIVEN_AWAY
@@ -399,7 +401,13 @@ def by_decorators(flow: Flow, train: list[Statement], steps: set[int], kinds: Ca
                 found[id(statement)] = GIVES_ANOTHER
         func = getattr(statement.alone, "func", None)
         if isinstance(func, ast.Attribute) and "config" in func.attr and id(flow.value(func.value)) in launchers:
-            found[id(statement)] = SETS_FOR.replace("function, or call it", "call")
+            found[id(statement)] = SETTING
+    packages = {name.partition(".")[0] for _, marks in every for _, name, does in marks if does == ALTERS}
+    for statement in flow.statements:  # Section("training").params(rate=Param(float, default=0.5))
+        for call in (one for one in statement.calls if "default" in [k.arg for k in one.keywords]):
+            of = flow.value(call.func)
+            if isinstance(of, LibraryName) and of.name.partition(".")[0] in packages and statement.alone is not None:
+                found[id(statement)] = SETTING
     return found
 
 

@@ -54,8 +54,7 @@ class Account:
     """Every statement of a script that touches training, with its verdict.
 
     roots: the calls that the draft chose -> their role. said: the lines that values of the draft come from; asked:
-    those that it asks about. accumulate, conditions: the draft's micro-batches per step, and the conditions of that;
-    seed: the recipe's.
+    those that it asks about. accumulate, conditions: the draft's micro-batches per step, and their conditions.
     """
 
     def __init__(
@@ -433,7 +432,8 @@ class Account:
             return f"inside {statement.owner.name}, {made}"
         if not self._runs(statement):
             return relevance.why_not(statement, self.flow)
-        if statement.function is not None and id(statement.function) not in self.open:
+        closed = statement.function is not None and id(statement.function) not in self.open
+        if closed and self.misplaced.get(id(statement)) != passed_over.SETTING:
             return "inside a function that only computes, which is accounted for where it is called"
         return None
 
@@ -560,8 +560,8 @@ class Account:
         unseen = self._unseen & set(map(id, statement.defines))  # what reads it does not show the change
         if unseen or not isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return)):
             return None
-        begins = getattr(statement.function, "name", "") == "__init__"  # it stores the object's arguments
-        handed = isinstance(node, ast.Return) or (begins and isinstance(node.value, ast.Name))
+        begins = getattr(statement.function, "name", "") == "__init__" and isinstance(node.value, ast.Name)
+        handed = begins or isinstance(node, ast.Return)  # it stores the object's arguments
         heavy = kinds & HEAVY or (LOSS in kinds and id(statement) in self.acting)
         if node.value is None or (heavy and not handed):
             return None

@@ -230,6 +230,14 @@ def trains_unread(flow: Flow, call: ast.Call) -> bool:
     return False
 
 
+def sets_names(call: ast.Call) -> bool:
+    """Whether a call gives a file, or an object, names that reading cannot tell: `globals().update(read("a.yaml"))`."""
+    match call.func:
+        case ast.Attribute(ast.Call(ast.Name("globals" | "locals" | "vars")), "update"):
+            return bool(call.args) or any(one.arg is None for one in call.keywords)
+    return False
+
+
 def plain_holder(flow: Flow, node: ast.expr) -> bool:
     """Whether this is self, a list or a dict, which only holds values that are followed by themselves."""
     found, plain = flow.value(node), (ListValue, DictValue, ParsedArguments, ScriptClass)

@@ -223,7 +223,7 @@ class Account:
             if method == "backward" or moves or self._values.drives(call.func.value):
                 return True
             if method in passed_over.CONTAINERS and not isinstance(value, (LibraryObject, ScriptObject)):
-                return False
+                return passed_over.sets_names(call)
             if owner & {MODEL, OPTIMIZER, RATE, GRADIENTS}:
                 tensor = getattr(value, "family", "") == families.TENSOR or method in ("detach", "clone")
                 return not tensor or method.endswith("_")

@@ -68,3 +68,10 @@ def test_where_settings_come_from_is_said(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(text.replace("ROWS", "read(cfg['data'])").replace("lr=0.2", "lr=cfg['rate']"))
     lines = listed(tmp_path / "train.py")
     assert any(line.startswith("cfg = load('birds.yaml')") for line in lines)
+
+
+@pytest.mark.parametrize("bind", ["globals().update(load_birds(7001))", "vars(elsewhere()).update(load_birds(7001))"])
+def test_names_that_reading_cannot_tell_are_listed(bind: str, tmp_path: Path) -> None:
+    text = SCRIPT.replace("DEFS", "").replace("BIND", bind).replace("ROWS", "rows")
+    (tmp_path / "train.py").write_text(text)
+    assert any("7001" in line for line in listed(tmp_path / "train.py"))

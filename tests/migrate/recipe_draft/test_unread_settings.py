@@ -229,3 +229,64 @@ def test_what_a_function_reads_is_said_where_it_was_set_after_it_was_handed_over
     (tmp_path / "train.py").write_text(text)
     lines = [line for line in listed(tmp_path / "train.py") if not line.startswith("rate = Rate(")]
     assert any("3011" in line for line in lines) and not any("self.k is 3]" in line for line in lines)
+
+
+HYDRA = """
+import hydra, torch, torch.nn as nn
+from hydra.utils import call, instantiate
+from torch.utils.data import DataLoader
+
+@hydra.main(config_path="conf", config_name="config")
+def main(cfg):
+    net = nn.Linear(4, 7)
+    BEFORE
+    loader = LOADER
+    opt = torch.optim.SGD(net.parameters(), lr=0.2)
+    AFTER
+    for epoch in range(4):
+        for x, y in loader:
+            BATCH
+            opt.zero_grad()
+            loss = LOSS
+            loss.backward()
+            STEP
+            opt.step()
+
+main()
+"""
+AS_IT_IS = {
+    "BEFORE": "pass",
+    "AFTER": "pass",
+    "BATCH": "pass",
+    "STEP": "pass",
+    "LOADER": "DataLoader(read(), batch_size=3)",
+    "LOSS": "nn.functional.cross_entropy(net(x), y)",
+}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"BEFORE": "call(cfg.made, net)"},
+        {"BEFORE": "instantiate(cfg.made, model=net)"},
+        {"LOADER": "instantiate(cfg.made)"},
+        {"LOADER": "DataLoader(instantiate(cfg.made), batch_size=3)"},
+        {"LOADER": "DataLoader(read(), batch_size=3, collate_fn=instantiate(cfg.made))"},
+        {"AFTER": "moves = instantiate(cfg.made, opt)"},
+        {"AFTER": "opt = instantiate(cfg.made, opt)"},
+        {"AFTER": "mean = instantiate(cfg.made, parameters=net.parameters())", "STEP": "mean.update()"},
+        {"AFTER": "clip = instantiate(cfg.made)", "STEP": "clip(net.parameters())"},
+        {"AFTER": "change = instantiate(cfg.made)", "BATCH": "x = change(x)"},
+        {"AFTER": "also = instantiate(cfg.made)", "LOSS": "nn.functional.cross_entropy(net(x), y) + also(net)"},
+        {
+            "AFTER": "each = [instantiate(i) for i in cfg.made]",
+            "STEP": "for i in each:\n                i.on_step(net)",
+        },
+    ],
+)
+def test_what_hydra_makes_of_a_file_is_in_a_line(parts: dict[str, str], tmp_path: Path) -> None:
+    text = HYDRA
+    for name, value in {**AS_IT_IS, **parts}.items():
+        text = text.replace(name, value)
+    (tmp_path / "train.py").write_text(text)
+    assert "cfg.made" in recipe_text(analyze_script(tmp_path / "train.py"))

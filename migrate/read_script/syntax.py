@@ -259,10 +259,8 @@ def of_a_file(target: ast.expr) -> str | None:
     match target:
         case ast.Subscript(ast.Call(ast.Name("globals" | "locals" | "vars"), []), ast.Constant(str() as name)):
             return name
-        case ast.Attribute(ast.Name("builtins") | ast.Subscript(ast.Attribute(ast.Name("sys"), "modules")), name) if (
-            name != "print"
-        ):
-            return name
+        case ast.Attribute(ast.Name("builtins") | ast.Subscript(ast.Attribute(ast.Name("sys"), "modules")), name):
+            return name if name != "print" else None
     return None
 
 
@@ -314,16 +312,18 @@ def counts_epochs(node: ast.For, text: Callable[[ast.expr], str], inner: bool, o
     return "epoch" in named or ("epoch" in over and other)
 
 
-def absolute(node: ast.ImportFrom, name: str, is_package: bool) -> str:
-    """The module that a relative import in a file of this name means."""
+def absolute(node: ast.Import | ast.ImportFrom, name: str, is_package: bool) -> str:
+    """The module from which a file of this name imports; "" where it imports whole modules."""
+    if isinstance(node, ast.Import) or not node.level:
+        return getattr(node, "module", None) or ""
     package = [] if name == "__main__" else name.split(".")[: len(name.split(".")) - node.level + is_package]
     return ".".join([*package, *([node.module] if node.module else [])])
 
 
 def may_define(scope: Scope, name: str) -> bool:
     """Whether a file of the script binds a name anywhere, or may bind any name."""
-    parts = [*ast.walk(scope.source.tree)]
-    bound = {getattr(one, "asname", None) or getattr(one, "name", getattr(one, "id", "")) for one in parts}
+    every = ast.walk(scope.source.tree)
+    bound = {getattr(one, "asname", None) or getattr(one, "name", getattr(one, "id", "")) for one in every}
     return not bound.isdisjoint({name, "__getattr__", "globals", "exec"})
 
 

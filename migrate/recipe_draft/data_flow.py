@@ -27,6 +27,7 @@ from ..read_script.abstract_values import (
 from ..read_script.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter, is_property
 from ..read_script.syntax import (
     OF_LOGS,
+    absolute,
     arguments_for,
     changed_arguments,
     cost,
@@ -41,8 +42,7 @@ from ..source_files import ScriptFile
 
 # how a definition binds its value; inner: a name in a comprehension or a lambda, which is an element of it
 IS, EACH, ADDS, GIVEN, NAMED, INNER = "is", "each", "adds", "given", "named", "inner"
-BUDGET = 25_000  # statements read, and names copied; a project of four thousand statements takes half of it
-WIDEST = 200_000  # nodes times calls of one statement
+BUDGET, WIDEST = 25_000, 200_000  # statements read, and names copied; nodes times calls of one statement
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 MOST_BEHIND = 500  # expressions that are followed behind one
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -105,7 +105,7 @@ class Statement:
         if isinstance(self.node, (ast.With, ast.AsyncWith)):
             parts = (filter(None, (item.context_expr, item.optional_vars)) for item in self.node.items)
             return f"with {', '.join(' as '.join(map(self.source.text, two)) for two in parts)}:"
-        inner = ", ".join(self.source.text(part) for part in self.expressions)
+        inner = ", ".join(map(self.source.text, self.expressions))
         return f"{words.get(type(self.node), 'try')} {inner}".rstrip() + ":"
 
 
@@ -164,12 +164,14 @@ class Flow:
         self._outside: list[tuple[str, ScopeNames, Definition]] = []  # changes of names that are defined elsewhere
         self.rebinds: set[int] = set()  # the statements (their ids) that give such a name another value
         self._modules: dict[str, ScopeNames] = {}
+        self._named: dict[int, tuple[str, bool]] = {}  # a file's tree -> its name, and whether it is a package's
         trees: dict[int, tuple[ScriptFile, list[str]]] = {}
         for name, module in interpreter.files.items():
             trees.setdefault(id(module.scope.source.tree), (module.scope.source, []))[1].append(name)
         for source, called in reversed(trees.values()):  # imported files first
             scope = ScopeNames(None)
             self._modules.update(dict.fromkeys(called, scope))
+            self._named[id(source.tree)] = called[0], source.path.name == "__init__.py"
             self._block(source.tree.body, {}, scope, (source, None, None, ()), top="__main__" not in called)
         self.outer = {id(one.statement) for *_, one in self._outside}  # the statements of these
         self._changed_outside()
@@ -342,8 +344,6 @@ class Flow:
                 bound = start is not found or start.receiver is not None
                 self.calls.setdefault(id(start.node), []).append((statement, node, bound))
 
-    # reading
-
     def _block(self, body: list[ast.stmt], names: Names, scope: ScopeNames, where: Where, top: bool = False) -> Names:
         for node in body:
             names = self._statement(node, names, scope, where, top)
@@ -424,11 +424,11 @@ class Flow:
         for call in (one for one in statement.calls if one is not statement.alone):
             self._changed_by(call if self.function_of(call) is None else None, self.writes(call), define)
         if isinstance(node, (ast.Import, ast.ImportFrom)):
+            own = self._modules.get(absolute(node, *self._named[id(source.tree)]), ScopeNames(None)).found
             for alias in node.names:
                 made.append((alias.asname or alias.name.partition(".")[0], definition_of(None, NAMED)))
-                own = self._modules.get(getattr(node, "module", None) or "", None)
-                for definition in own.found.get(alias.name, []) if own else []:
-                    made.append((alias.asname or alias.name, definition))
+                taken = [one for one in own if not one.startswith("_")] if alias.name == "*" else [alias.name]
+                made += [(alias.asname or name, one) for name in taken for one in own.get(name, ())]
         elif isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             made.append((node.name, definition_of(None, NAMED)))
         elif isinstance(node, ast.Return) and node.value is not None and function is not None and first:

@@ -75,3 +75,33 @@ def test_names_that_reading_cannot_tell_are_listed(bind: str, tmp_path: Path) ->
     text = SCRIPT.replace("DEFS", "").replace("BIND", bind).replace("ROWS", "rows")
     (tmp_path / "train.py").write_text(text)
     assert any("7001" in line for line in listed(tmp_path / "train.py"))
+
+
+OTHER = "rows = load_birds(7001)\n"
+
+
+@pytest.mark.parametrize(
+    "imported, use, files",
+    [
+        ("from inner import *", "rows", {"inner.py": OTHER}),
+        ("from inner import *\nmore = rows + other", "more", {"inner.py": OTHER}),
+        ("from outer import *", "rows", {"outer.py": "from inner import rows\n", "inner.py": OTHER}),
+        (
+            "from outer import make",
+            "make()",
+            {"outer.py": "from inner import *\ndef make():\n    return rows\n", "inner.py": OTHER},
+        ),
+        ("from pack import rows", "rows", {"pack/__init__.py": "from .inner import *\n", "pack/inner.py": OTHER}),
+        ("from pack import rows", "rows", {"pack/__init__.py": "from .inner import rows\n", "pack/inner.py": OTHER}),
+        ("from pack import a", "a", {"pack/__init__.py": "from .inner import rows as a\n", "pack/inner.py": OTHER}),
+        ("import pack", "pack.rows", {"pack/__init__.py": "from .inner import *\n", "pack/inner.py": OTHER}),
+    ],
+)
+def test_what_another_file_binds_is_listed_however_it_is_imported(
+    imported: str, use: str, files: dict[str, str], tmp_path: Path
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "train.py").write_text(SCRIPT.replace("DEFS", imported).replace("BIND", "pass").replace("ROWS", use))
+    assert any("7001" in line for line in listed(tmp_path / "train.py"))

@@ -558,7 +558,7 @@ class Account:
         """The reason where a statement only computes a known value, whose uses are drafted or listed; else None."""
         node = statement.node
         unseen = self._unseen & set(map(id, statement.defines))  # what reads it does not show the change
-        if unseen or not isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return)):
+        if unseen or self.counting.too_long(node) or not isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return)):
             return None
         begins = getattr(statement.function, "name", "") == "__init__" and isinstance(node.value, ast.Name)
         handed = begins or isinstance(node, ast.Return)  # it stores the object's arguments

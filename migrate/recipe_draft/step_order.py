@@ -466,6 +466,11 @@ class Counting:
                 if (ways and outer) or (own and of.receiver is not None):
                     yield node
 
+    def too_long(self, node: ast.stmt) -> bool:
+        """Whether a statement has a table of numbers that is too long to be said where it is read."""
+        value = self.flow.value(node.value) if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value else None
+        return isinstance(value, DictValue) and is_known(value) and len(repr(known(value))) > LONGEST_WORD
+
     def _tables(self, statement: Statement) -> Iterator[str]:
         """The short lists and tables that its calls are given by name."""
         given = (one for call in statement.calls for one in (*call.args, *(k.value for k in call.keywords)))

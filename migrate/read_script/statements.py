@@ -352,13 +352,13 @@ def _set_anew(interpreter: Interpreter, body: list[ast.stmt], scope: Scope) -> l
     waiting, done, found = [(body, scope)], set[tuple[int, ...]](), list[Anew]()
     while waiting and len(done) < MOST_CALLED:
         block, of = waiting.pop()
-        nodes = list(running(block, lambda test, of=of: truth(interpreter.value(test, of))))
+        nodes = list(running(block, lambda test, scope: truth(interpreter.value(test, scope)), of))
         interpreter.spent += len(nodes) // 8
         inner, straight = Scope(of.source, of), {id(getattr(node, "value", None)) for node in nodes}
         for target, value in (pair for node in nodes for pair in bindings(node) if isinstance(pair[0], ast.Name)):
             one = _object(interpreter, value, inner)
             one = one if id(value) in straight else Value(among=inside(one))
-            inner.names |= {target.id: one} if one.among or may_change(one) else {}
+            inner.names |= {ast.unparse(target): one} if one.among or may_change(one) else {}
         for node in nodes:
             found += [(target, value, of, inner) for target, value in stores(node)]
             if not isinstance(node, ast.Call) or not is_quiet(node.func):

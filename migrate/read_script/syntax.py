@@ -114,11 +114,11 @@ class _Plainly(ast.NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> ast.AST | list[ast.AST]:
         self.generic_visit(node)
         match node.value:
-            case ast.Call(ast.Attribute(ast.Call(ast.Name("globals"), []) as of, "update"), [], [*given]):
-                parts = [(ast.Constant(one.arg), one.value) for one in given]
-                return [_assigned(of, key, value, node) for key, value in parts] or node
-            case ast.Call(ast.Attribute(ast.Call(ast.Name("globals"), []) as of, "setdefault"), [key, value]):
-                return _assigned(of, key, value, node)
+            case ast.Call(ast.Attribute(ast.Call(ast.Name("globals"), []) as table, "update"), [], words):
+                whole = all(one.arg for one in words)
+                return [_assigned(table, ast.Constant(k.arg), k.value, node) for k in words if whole] or node
+            case ast.Call(ast.Attribute(ast.Call(ast.Name("globals"), []) as table, "setdefault"), [key, value]):
+                return _assigned(table, key, value, node)
         match node.value:
             case ast.Call(ast.Attribute(ast.Name() as owner, "__setattr__") as func, [_, _, *_] as given):
                 node.value.func = ast.copy_location(ast.Name("setattr", ast.Load()), func)
@@ -353,7 +353,7 @@ def may_change(value: Value) -> bool:
     return isinstance(value, (ListValue, DictValue, ScriptObject, ScriptFunction))
 
 
-def running(block: list[ast.stmt], truth: Callable[[ast.expr], bool | None]) -> Iterator[ast.AST]:
+def running(block: list[ast.stmt], truth: Callable[[ast.expr, Scope], bool | None], scope: Scope) -> Iterator[ast.AST]:
     """The nodes of statements, without functions defined there and branches that surely do not run."""
     named = {part.id for one in block for part in ast.walk(one) if isinstance(part, ast.Name) and is_target(part)}
     attributes = {
@@ -370,7 +370,7 @@ def running(block: list[ast.stmt], truth: Callable[[ast.expr], bool | None]) -> 
             parts = list(ast.walk(node.test))
             moves = any(isinstance(part, ast.Call) or getattr(part, "id", "") in named for part in parts)
             moves = moves or any(getattr(part, "attr", "") in attributes for part in parts)
-            holds = None if moves else truth(node.test)
+            holds = None if moves else truth(node.test, scope)
             skipped = [] if holds is None else node.orelse if holds else node.body
             inner = [one for one in inner if one not in skipped]
         waiting += inner

@@ -518,8 +518,8 @@ def further_values(flow: Flow, elsewhere: Callable[[Statement], bool]) -> set[in
             further = [one for at, one in enumerate(ways) if not _begins(one.statement, ways[:at])]
             found |= {id(one) for one in further[len(further) == len(ways) :]}
     for reader in flow.statements:  # what is handed over runs later
-        for node in (inner for one in reader.nodes for inner in _run_later(flow, reader, one)):
-            later = flow.written(node) if id(node) in flow.interpreter.varied else ()
+        for read in (inner for one in reader.nodes for inner in _run_later(flow, reader, one)):
+            later = flow.written(read) if id(read) in flow.interpreter.varied else ()
             found |= {id(one) for one in later if one.way in (IS, ADDS) and one.statement.place > reader.place}
     return found
 

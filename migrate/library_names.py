@@ -331,3 +331,42 @@ def is_stored(node: ast.expr) -> bool:
             return False
         node = node.func if isinstance(node, ast.Call) else node.value
     return isinstance(node, ast.Name)
+
+
+# Code that trains by itself
+
+# methods and functions of libraries that train by themselves, and the arguments that say how long
+TRAINERS = re.compile(r"_?(re|pre)?train(?!er)\w*|fit\w*|(fine_?)?tune\w*|learn|run\w*|start\w*")
+LONG = re.compile(r"(max_|num_|n_|nb_|train_|total_)*(epochs?|iters?|iterations|steps|timesteps)")
+# what a function that trains is called, and what it is not: train_model, start_training; train_loader, train_test_split
+TRAINING = re.compile(
+    r"_*((do|run|start|launch|begin|main)_)*((re|pre)?train(ing)?|fit|(fine_?)?tun(e|ing)|learn)(_\w+)?"
+)
+NO_TRAINING = re.compile(
+    r".*_(data\w*|\w*loaders?|test|val|valid|split|trans\w*|sets?|samplers?|batch\w*|iter\w*|aug\w*|path|dir|files?"
+    r"|arg\w*|callback|hook|monitor|metric\w*|loss\w*|curves?|history|results?|report|progress|times?|summary|plots?"
+    r"|config|cfg|opt\w*|params|mode|tokens?|steps|images?|labels?|ids|idx|size|collate|logs?|logger|state|name|info|from)"
+)
+
+
+def says_training(name: str) -> bool:
+    """Whether a function's name says that it trains: train_model, not train_loader."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    return TRAINING.fullmatch(words) is not None and NO_TRAINING.fullmatch(words) is None
+
+
+def trains(call: ast.Call) -> bool:
+    """Whether a call has a library train by itself: `model.train(data="d.yaml", epochs=3)`, where torch's takes only a
+    mode; `model.fit(x, y, epochs=3)`."""
+    names = [keyword.arg for keyword in call.keywords]
+    method = getattr(call.func, "attr", "")
+    if method == "train":
+        texts = any(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in call.args)
+        return texts or len(call.args) > 1 or any(name != "mode" for name in names)
+    named = method or getattr(call.func, "id", "")
+    return bool(TRAINERS.fullmatch(named)) and any(name and LONG.fullmatch(name) for name in names)
+
+
+def fits(call: ast.Call) -> bool:
+    """Whether a call has an object of a library train by itself: `model.fit(loader, epochs=3)`."""
+    return trains(call) and getattr(call.func, "attr", "") in ("fit", "train")

@@ -21,7 +21,6 @@ from ...mappings.verbs import VERBS, Verb
 from ..library_names import MODULE, SCHEDULE, TABLES, TENSOR, dtype_name, family_of, is_dtype
 from ..read_script.abstract_values import (
     CallArgument,
-    Expression,
     LibraryName,
     LibraryObject,
     LibraryUse,
@@ -47,6 +46,31 @@ SHORT = {"long": "int64", "int": "int32", "short": "int16", "half": "float16", "
 OF_A_TUPLE = ("torch.reshape", "torch.broadcast_to", "torch.permute", "torch.tile")  # take sizes or axes as one tuple
 DEVICES = re.compile(r"device|cuda|gpu|cpu|rank", re.IGNORECASE)  # in the text of an argument that is a device
 SIMPLE = (ast.Name, ast.Attribute, ast.Constant, ast.Call, ast.Subscript)
+
+
+class Expression:
+    """An expression inside a call's arguments: it prints as its text, and refuses to be computed with."""
+
+    def __init__(self, text: str, value: Any = None) -> None:
+        self.text, self.value = text, value
+        self.names: tuple[str, ...] = ()  # its possible names in the tables, where it is a library's own value
+        self.several = False  # whether it is known to be a list or a tuple
+        self.tensor = self.device = False  # whether it is known to be a tensor, a device
+        self.moves: bool | None = False  # whether it is the device of x.to(…); None: or a dtype, which nothing tells
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def __bool__(self) -> bool:
+        return True  # as a number other than 0, which a note says
+
+
+def _refuse(self: Expression, *rest: Any) -> Any:
+    raise ValueError(f"it depends on {self.text}")
+
+
+for _name in "float int index iter len add radd sub rsub mul rmul truediv neg lt le gt ge".split():  # noqa: SIM905
+    setattr(Expression, f"__{_name}__", _refuse)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from ..source_files import ScriptFile
 
 LARGEST = 10_000  # letters of a string, and nested values; anything larger is not followed
 MOST_BASES = 100  # of a class
+MOST_AMONG, DEEPEST = 100, 8  # objects that an unknown one may be; tables in tables
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Value:
 
     origins: Origins = field(default=(), kw_only=True)
     other: Value | None = field(default=None, kw_only=True)  # of a None: its value with other arguments
+    among: tuple[Value, ...] = field(default=(), kw_only=True)  # of an unknown one: the objects that it may be
 
 
 @dataclass(eq=False)
@@ -356,6 +358,24 @@ def forget(values: dict[Any, Value], names: Iterable[Any]) -> None:
     values.update({name: Value() for name in names if name not in values or is_known(values[name])})
 
 
+def inside(value: Value) -> tuple[Value, ...]:
+    """The lists, tables and objects that a list, a table, or one of several objects has."""
+    parts = list(value.items if isinstance(value, ListValue) else getattr(value, "pairs", {}).values())
+    parts += [one for of in value.among for one in inside(of)]
+    found = (one for one in parts if one.among or isinstance(one, (ListValue, DictValue, ScriptObject)))
+    return tuple({id(one): one for one in islice(found, MOST_AMONG)}.values())
+
+
+def forget_inside(value: Value, depth: int = 0) -> None:
+    """Take the plain values of settings as unknown, as something may do that gets them."""
+    pairs = value.pairs if isinstance(value, DictValue) else {}
+    pairs = value.attributes if isinstance(value, ScriptObject) and not value.of.family() else pairs
+    of = [one for one in (*inside(value), *pairs.values()) if isinstance(one, (DictValue, ListValue))]
+    for one in (*value.among, *of) if depth < DEEPEST else ():
+        forget_inside(one, depth + 1)
+    value.forget() if isinstance(value, ListValue) else forget(pairs, list(pairs))
+
+
 def no_round(before: dict[str, Value], names: dict[str, Value]) -> None:
     """Take the names as unknown that had another known value before a loop, which may have no round."""
     for name, value in before.items():
@@ -536,17 +556,18 @@ def one_of(found: Value, values: Sequence[Value]) -> Value:
         tables = [one for one in alike if isinstance(one, DictValue)]
         same = whole and all(one.closed and [*one.pairs] == [*found.pairs] for one in tables)
         more = not whole or any(one.more for one in tables)
-        return DictValue(shared([one.pairs for one in tables]), closed=same, more=more)
+        return DictValue(shared([one.pairs for one in tables]), closed=same, more=more, among=tuple(values))
     if isinstance(found, ListValue):
         lists = [one for one in alike if isinstance(one, ListValue)]
         same = whole and all(one.closed and len(one.items) == len(found.items) for one in lists)
         columns = zip(*(one.items for one in lists), strict=True) if same else ([one] for one in found.items)
         items = [_in_all(list(column), same) for column in columns]
-        return ListValue(items, closed=same, loops=found.loops, origins=origins(*items))
+        return ListValue(items, closed=same, loops=found.loops, origins=origins(*items), among=tuple(values))
     parsed = isinstance(found, ScriptObject) and "parse" in getattr(getattr(found.node, "func", None), "attr", "")
     several = len(alike) > 1 or (type(others[0]) is Value and not parsed)  # a plain start counts
     if isinstance(found, ScriptObject) and not found.of.family() and several:
-        return replace(found, attributes=shared([one.attributes for one in alike if isinstance(one, ScriptObject)]))
+        own = shared([one.attributes for one in alike if isinstance(one, ScriptObject)])
+        return replace(found, attributes=own, among=tuple(values))
     return found
 
 
@@ -564,31 +585,6 @@ def _is_tool(values: list[Value]) -> bool:
         if isinstance(one, LibraryObject) and not one.family and one.name and not is_class(one.name)
     ]
     return bool(made) and len(made) == len(values) and len({one.name for one in made}) == 1
-
-
-class Expression:
-    """An expression inside a call's arguments: it prints as its text, and refuses to be computed with."""
-
-    def __init__(self, text: str, value: Any = None) -> None:
-        self.text, self.value = text, value
-        self.names: tuple[str, ...] = ()  # its possible names in the tables, where it is a library's own value
-        self.several = False  # whether it is known to be a list or a tuple
-        self.tensor = self.device = False  # whether it is known to be a tensor, a device
-        self.moves: bool | None = False  # whether it is the device of x.to(…); None: or a dtype, which nothing tells
-
-    def __repr__(self) -> str:
-        return self.text
-
-    def __bool__(self) -> bool:
-        return True  # as a number other than 0, which a note says
-
-
-def _refuse(self: Expression, *rest: Any) -> Any:
-    raise ValueError(f"it depends on {self.text}")
-
-
-for _name in "float int index iter len add radd sub rsub mul rmul truediv neg lt le gt ge".split():  # noqa: SIM905
-    setattr(Expression, f"__{_name}__", _refuse)
 
 
 def keys_of(table: DictValue, pairs: bool = False) -> Value:

@@ -31,6 +31,8 @@ from .abstract_values import (
     ScriptObject,
     Value,
     forget,
+    forget_inside,
+    inside,
     is_known,
     keys_of,
     known,
@@ -39,9 +41,11 @@ from .abstract_values import (
     wrapped,
 )
 from .command_line import (
+    CHANGED_DEFAULTS,
     FIELDS,
     PARSES,
     default_of_field,
+    forget_defaults,
     hyperparameters,
     of_command_line,
     of_namespace,
@@ -49,7 +53,7 @@ from .command_line import (
     parents_of,
     parsed_settings,
 )
-from .expressions import CHANGED_DEFAULTS, attribute, builtin, forget_defaults, joined, of_math, of_text
+from .expressions import attribute, builtin, joined, of_math, of_text
 from .interpreter import (
     DEFAULT,
     FORGETS,
@@ -152,7 +156,7 @@ def _arguments(interpreter: Interpreter, node: ast.Call, scope: Scope) -> list[C
             *names.TABLES["list_changes"],
             "__setitem__",
         ):
-            _forget_inside(interpreter.value(argument.node.value, scope))
+            forget_inside(interpreter.value(argument.node.value, scope))
     return found
 
 
@@ -202,7 +206,8 @@ def _of_library(
         kept = values[0] if values and name.endswith(PARSERS) else None
         if name.endswith("TrainingArguments"):  # whose attributes are its arguments
             kept = DictValue({argument.name: argument.value for argument in arguments if argument.name})
-        return _loader_inside(values) or LibraryObject("", name=name, of=kept)
+        chosen = inside(values[0]) if values and name.endswith((".choice", ".choices", ".sample")) else ()
+        return _loader_inside(values) or LibraryObject("", name=name, of=kept, among=chosen)
     seen = interpreter.note(name, node, scope, arguments)
     of_command_line(interpreter, name, arguments, node, scope)
     family = names.family_of(name)
@@ -275,6 +280,8 @@ def _method(
 ) -> Value:
     values = [argument.value for argument in arguments]
     keep = interpreter.certainty != OPTION
+    for one in value.among if keep and method in (*names.TABLES["list_changes"], *CHANGING_TABLES, "sort") else ():
+        forget_inside(one)
     if method in CHANGING_TABLES and keep and is_table(value, method):
         set_attribute(interpreter, value, None, Value(), scope)
     if isinstance(value, ArgumentParser):
@@ -516,18 +523,7 @@ def _for_its_effect(interpreter: Interpreter, node: ast.Expr, scope: Scope) -> N
     name = next((one.name for one in of if isinstance(one, (LibraryName, LibraryObject))), "")
     if interpreter.lacks(name) and name.partition(".")[0] not in names.TABLES["only_read"]:
         for given in (*call.args, *(one.value for one in call.keywords if one.arg)):
-            _forget_inside(interpreter.value(given, scope)) if isinstance(syntax.root(given), ast.Name) else None
-
-
-def _forget_inside(value: Value) -> None:
-    """Take the plain values of settings as unknown, as something may do that gets them."""
-    if isinstance(value, ListValue):
-        value.forget()
-    elif isinstance(value, (DictValue, ScriptObject)):
-        inside = value.pairs if isinstance(value, DictValue) else {} if value.of.family() else value.attributes
-        for one in [one for one in inside.values() if isinstance(one, (DictValue, ListValue))]:
-            _forget_inside(one)
-        forget(inside, list(inside))
+            forget_inside(interpreter.value(given, scope)) if isinstance(syntax.root(given), ast.Name) else None
 
 
 CHANGING_TABLES = ("update", "pop", "setdefault", "clear", "__setitem__", "__setattr__")
@@ -543,6 +539,9 @@ def entered(interpreter: Interpreter, of: Value) -> Value:
 
 def set_attribute(interpreter: Interpreter, holder: Value, name: str | None, value: Value, scope: Scope) -> None:
     """Give an object, a class or a file of the script an attribute; name: None where it may be any of them."""
+    for one in holder.among if interpreter.certainty != OPTION else ():
+        inner = getattr(one, "attributes", {})
+        forget(inner, [name]) if name in inner and name != "__dict__" else forget_inside(one)
     found: dict[str, Value] | None = getattr(holder, "assigned", getattr(holder, "attributes", None))
     if isinstance(holder, (ScriptModule, ScriptClass)):
         found = holder.scope.names
@@ -594,4 +593,5 @@ def _of_pairs(pairs: DictValue, method: str, arguments: list[CallArgument], keep
             pairs.more = True
         pairs.put({k: one for given in whole if isinstance(given, DictValue) for k, one in given.pairs.items()}, sure)
         pairs.put({one.name: one.value for one in arguments if one.name not in UNNAMED}, sure)
-    return Value() if method != "copy" else DictValue(dict(pairs.pairs), origins=pairs.origins, more=pairs.more)
+    one = Value(among=inside(pairs) if method in ("get", "pop", "setdefault") else ())
+    return one if method != "copy" else DictValue(dict(pairs.pairs), origins=pairs.origins, more=pairs.more)

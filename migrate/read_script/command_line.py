@@ -1,4 +1,4 @@
-"""What settings are at a plain start: the defaults of argparse's arguments, and of the fields of classes."""
+"""What settings are at a plain start: the defaults of argparse's arguments, of classes' fields, and of functions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ from .abstract_values import (
     known,
     wrapped,
 )
-from .interpreter import Interpreter
+from .interpreter import OPTION, Interpreter
+from .syntax import defaults_of
 
 _OF_A_GROUP = ("add_argument_group", "add_mutually_exclusive_group")
 
@@ -192,3 +193,22 @@ def of_command_line(
     if name.endswith(".LightningCLI"):
         classes = [one.value for one in arguments if isinstance(one.value, ScriptClass)]
         interpreter.drive([interpreter.make(one, [], node, scope) for one in classes])
+
+
+CHANGED_DEFAULTS = ("__defaults__", "__kwdefaults__")  # of a function
+
+
+def make_defaults(interpreter: Interpreter, function: ScriptFunction, scope: Scope) -> None:
+    """Make the defaults of a function, where it is defined; those that it had otherwise before are unknown."""
+    for parameter, default in defaults_of(function.node):
+        found, before = interpreter.value(default, scope), function.defaults.get(parameter.arg)
+        anew = before is not None and not (is_known(before) and is_known(found) and known(before) == known(found))
+        function.defaults[parameter.arg] = Value() if anew else found
+
+
+def forget_defaults(interpreter: Interpreter, function: ScriptFunction, name: str | None) -> None:
+    """Take the defaults of a function as unknown, or all that it does, where its `__code__` is another one's."""
+    kept = interpreter.functions.get(id(function.node), function).defaults
+    if interpreter.certainty != OPTION:
+        kept.update({parameter.arg: Value() for parameter, _ in defaults_of(function.node)})
+        interpreter.altered |= {id(function.node)} if name not in CHANGED_DEFAULTS else set()

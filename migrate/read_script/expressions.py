@@ -36,6 +36,7 @@ from .abstract_values import (
     agreed,
     first,
     forget,
+    inside,
     is_known,
     keys_of,
     known,
@@ -46,8 +47,9 @@ from .abstract_values import (
     with_other,
     wrapped,
 )
-from .interpreter import OPTION, Interpreter, evaluates, is_decorated, is_property, is_table
-from .syntax import assigned_in, defaults_of
+from .command_line import CHANGED_DEFAULTS, forget_defaults
+from .interpreter import Interpreter, evaluates, is_decorated, is_property, is_table
+from .syntax import assigned_in
 
 ROUNDS = 16  # most rounds of a loop over a known list that are followed
 LISTED, EPOCHS, BATCHES, OTHER = "list", "epochs", "batches", "loop"
@@ -76,25 +78,6 @@ def _name(interpreter: Interpreter, node: ast.Name, scope: Scope) -> Value:
 @evaluates(ast.Attribute)
 def _attribute(interpreter: Interpreter, node: ast.Attribute, scope: Scope) -> Value:
     return attribute(interpreter, interpreter.value(node.value, scope), node.attr)
-
-
-CHANGED_DEFAULTS = ("__defaults__", "__kwdefaults__")  # of a function
-
-
-def make_defaults(interpreter: Interpreter, function: ScriptFunction, scope: Scope) -> None:
-    """Make the defaults of a function, where it is defined; those that it had otherwise before are unknown."""
-    for parameter, default in defaults_of(function.node):
-        found, before = interpreter.value(default, scope), function.defaults.get(parameter.arg)
-        anew = before is not None and not (is_known(before) and is_known(found) and known(before) == known(found))
-        function.defaults[parameter.arg] = Value() if anew else found
-
-
-def forget_defaults(interpreter: Interpreter, function: ScriptFunction, name: str | None) -> None:
-    """Take the defaults of a function as unknown, or all that it does, where its `__code__` is another one's."""
-    kept = interpreter.functions.get(id(function.node), function).defaults
-    if interpreter.certainty != OPTION:
-        kept.update({parameter.arg: Value() for parameter, _ in defaults_of(function.node)})
-        interpreter.altered |= {id(function.node)} if name not in CHANGED_DEFAULTS else set()
 
 
 def of_library(name: str) -> Value:
@@ -139,12 +122,9 @@ def attribute(interpreter: Interpreter, value: Value, name: str) -> Value:
             return value.of
         if isinstance(value.of, DictValue):
             return value.of.pairs.get(name) or Value()
-        return (
-            LibraryObject(names.TENSOR)
-            if value.family == names.TENSOR and name in ("data", "grad", "T", "mT")
-            else Value()
-        )
-    return Value()
+        tensor = value.family == names.TENSOR and name in ("data", "grad", "T", "mT")
+        return LibraryObject(names.TENSOR) if tensor else Value()
+    return Value(among=tuple(attribute(interpreter, one, name) for one in value.among))
 
 
 def _of_object(value: ScriptObject, name: str) -> Value:
@@ -178,7 +158,7 @@ def _subscript(interpreter: Interpreter, node: ast.Subscript, scope: Scope) -> V
         ends = [known(interpreter.value(end, scope)) if end else None for end in (node.slice.lower, node.slice.upper)]
         if node.slice.step is None and all(end is None or isinstance(end, int) for end in ends):
             return ListValue(value.items[ends[0] : ends[1]], origins=value.origins)
-    return Value()
+    return Value(among=inside(value))
 
 
 @evaluates(ast.List, ast.Tuple, ast.Set)
@@ -419,7 +399,7 @@ def each_of(interpreter: Interpreter, node: ast.expr, scope: Scope) -> tuple[str
         return OTHER, LibraryObject("")
     if not is_known(value) and names.habit(scope.source.text(node).rpartition(".")[2]) == names.LOADER:
         return BATCHES, LibraryObject(names.TENSOR)
-    return OTHER, Value()
+    return OTHER, Value(among=inside(value))
 
 
 def _dotted(module: ScriptModule) -> str:
@@ -563,8 +543,20 @@ def truth(value: Value) -> bool | None:
     return True if isinstance(value, ScriptObject) and not value.of.find("__len__") else None
 
 
+OF_ONE_AMONG = ("max", "min", "next", "sorted", "iter", "reversed", "filter", "list", "tuple", "set")
+
+
 def builtin(name: str, values: list[Value]) -> Value:
-    """The result of one of Python's own functions."""
+    """The result of one of Python's own functions; of one that chooses an object, or gives one after the other, any of
+    these."""
+    found = _builtin(name, values)
+    copies = name in OF_ONE_AMONG[:4] and values and inside(values[0])
+    if name not in OF_ONE_AMONG or not values or not (type(found) is Value or copies):
+        return found
+    return Value(among=tuple(values[:1]) if name in OF_ONE_AMONG[3:] else inside(values[0]))
+
+
+def _builtin(name: str, values: list[Value]) -> Value:
     if name in ("list", "tuple", "sorted", "reversed") and len(values) == 1 and isinstance(values[0], ListValue):
         items = values[0].items[::-1] if name == "reversed" else list(values[0].items)
         if name != "sorted":

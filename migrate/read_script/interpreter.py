@@ -121,7 +121,6 @@ class Interpreter:
         self.functions: dict[int, ScriptFunction] = {}  # every function, in the order of reading
         self.instances: dict[int, ScriptObject] = {}  # by class: the surest object of it, and the first of these
         self.made: list[ScriptObject] = []
-        # the current position
         self.certainty = DEFAULT
         self.conditions: list[str] = []
         self.tests: list[tuple[ast.expr, Scope]] = []
@@ -195,7 +194,7 @@ class Interpreter:
         is imported from them the classes too. `model.train()` does not name a function `train`, but `tools.train()`
         names one of a file `tools`.
 
-        Without those of the other files where no training step would be left: then code that was not read calls them.
+        Without those of the other files where no step would be left, by a library either: then unread code calls them.
         """
         sources = list({id(module.scope.source.tree): module.scope.source for module in self.files.values()}.values())
         nodes = [node for s in sources for node in ast.walk(s.tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
@@ -216,8 +215,10 @@ class Interpreter:
             named |= {alias.name for alias in imported if alias.asname in named}
             waiting = [(at, one) for at, one in unnamed if {one.name, f"{at}:{one.name}", syntax.ANY} & named]
             unnamed = [found for found in unnamed if found not in waiting]
-        called = (node.func for node in living if isinstance(node, ast.Call))
-        if not any(isinstance(func, ast.Attribute) and func.attr in ("backward", "step") for func in called):
+        calls = [node for node in living if isinstance(node, ast.Call)]
+        fits = (self.values.get(id(node.func), (0, None))[1] for node in calls if names.fits(node))
+        steps = any(getattr(node.func, "attr", "") in ("backward", "step") for node in calls)
+        if not steps and all(isinstance(one, ScriptFunction) for one in fits):
             return [(file, one) for file, one in unnamed if file in lacking]
         return unnamed
 
@@ -463,9 +464,9 @@ class Interpreter:
                 a.value for a in arguments if isinstance(a.value, LibraryObject) and a.value.family == names.LOADER
             ]
             return first(loaders)
-        best = min((rank for rank, _ in found), default=0)
-        rest = first([value for rank, value in found if rank != best])
-        result = with_other(agreed([value for rank, value in found if rank == best]), rest)
+        best = max(min((rank for rank, _ in found), default=0), CERTAINTIES.index(PERHAPS))  # it may return before
+        rest = first([value for rank, value in found if rank > best])
+        result = with_other(agreed([value for rank, value in found if rank <= best]), rest)
         return Value() if id(node) in self.altered and isinstance(result, PLAIN) else result
 
     def _bind_parameters(

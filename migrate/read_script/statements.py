@@ -4,9 +4,7 @@ imports."""
 from __future__ import annotations
 
 import ast
-import re
 import sys
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -30,6 +28,8 @@ from .abstract_values import (
     either,
     first,
     forget,
+    forget_inside,
+    inside,
     is_known,
     is_none,
     known,
@@ -39,8 +39,9 @@ from .abstract_values import (
     with_other,
     wrapped,
 )
-from .calls import decorated, entered, set_attribute
-from .expressions import BATCHES, EPOCHS, LISTED, OTHER, ROUNDS, binary, each_of, make_defaults, of_library, truth
+from .calls import CHANGING_TABLES, decorated, entered, set_attribute
+from .command_line import make_defaults
+from .expressions import BATCHES, EPOCHS, LISTED, OTHER, ROUNDS, binary, each_of, of_library, truth
 from .interpreter import (
     CERTAINTIES,
     DEFAULT,
@@ -59,7 +60,21 @@ from .interpreter import (
     names_the_file,
     with_line,
 )
-from .syntax import FUNCTIONS, gives_a_value, is_chain, is_target, range_of, stores
+from .syntax import (
+    absolute,
+    bindings,
+    counts_epochs,
+    given_to,
+    gives_a_value,
+    inside_of,
+    is_quiet,
+    may_change,
+    may_define,
+    method_of,
+    range_of,
+    running,
+    stores,
+)
 
 RAISES = "an exception is raised"  # the condition of an `except`
 
@@ -126,6 +141,7 @@ def _to_starred(interpreter: Interpreter, target: ast.Starred, value: Value, sco
 @assigns(ast.Subscript)
 def _to_subscript(interpreter: Interpreter, target: ast.Subscript, value: Value, scope: Scope) -> None:
     holder, key = interpreter.value(target.value, scope), known(interpreter.value(target.slice, scope))
+    forget_inside(Value(among=holder.among if interpreter.certainty != OPTION else ()))
     if isinstance(holder, DictValue) and not isinstance(key, (str, int)):
         holder.closed, holder.more = False, holder.more or interpreter.certainty != OPTION
         forget(holder.pairs, list(holder.pairs) if interpreter.certainty != OPTION else [])
@@ -164,18 +180,15 @@ def _kept(target: ast.expr, value: Value, scope: Scope) -> Value | None:
         return None
     current = scope.find(target.id)
     taken = [argument.value for argument in value.seen.arguments or []]
-    return (
-        current if isinstance(current, (LibraryObject, ScriptObject)) and any(current is one for one in taken) else None
-    )
+    kept = isinstance(current, (LibraryObject, ScriptObject)) and any(current is one for one in taken)
+    return current if kept else None
 
 
 def _part(value: Value, index: int) -> Value:
     """One of several results of a library's call: a factory of schedules returns the schedule first."""
-    return (
-        LibraryObject(value.family, value.seen, value.name)
-        if isinstance(value, LibraryObject) and value.family and not index
-        else Value()
-    )
+    if isinstance(value, LibraryObject) and value.family and not index:
+        return LibraryObject(value.family, value.seen, value.name)
+    return Value()
 
 
 # conditions and loops
@@ -249,11 +262,7 @@ def _for(interpreter: Interpreter, node: Any, scope: Scope) -> None:
     interpreter.over = interpreter.over if kind == BATCHES else outer
     if interpreter.over is not outer:
         interpreter.note_batches("over")
-    named = " ".join(part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)).lower()
-    whole = range_of(node.iter)
-    bound = [*getattr(whole, "args", [whole])] if EPOCHS in interpreter.loops else [node.iter]  # a bar names that epoch
-    over = re.sub(r"\w*per_?epoch", "", " ".join(map(scope.source.text, bound)).lower())
-    if "epoch" in named or ("epoch" in over and kind == OTHER):
+    if counts_epochs(node, scope.source.text, EPOCHS in interpreter.loops, kind == OTHER):
         kind = EPOCHS
         _note_epochs(interpreter, node, scope)
     rounds = element.items[:ROUNDS] if kind == LISTED and isinstance(element, ListValue) else [element]
@@ -321,82 +330,86 @@ def _while(interpreter: Interpreter, node: ast.While, scope: Scope) -> None:
     _leave(interpreter, node.orelse, scope)
 
 
-MOST_CALLED = 40  # functions whose statements are searched for what a round of a loop sets
+MOST_CALLED, PASSES = 40, 2  # functions that are searched for what a round of a loop sets; how often
+Anew = tuple[ast.expr, ast.expr | None, Scope, Scope]
 
 
 def _forget(interpreter: Interpreter, body: list[ast.stmt], scope: Scope) -> None:
     """Forget the known values that a round of a loop sets anew, itself or in the script's own functions that it calls:
     they hold in the first round only."""
-    seen, values, varied = interpreter.seen, interpreter.values, interpreter.varied
+    seen, values, varied, spent = interpreter.seen, interpreter.values, interpreter.varied, interpreter.spent
     interpreter.seen, interpreter.values, interpreter.varied = [], {}, set()  # what is evaluated here does not run here
-    waiting, done, found = [(body, scope)], set[int](), list[tuple[ast.expr, ast.expr | None, Scope]]()
+    for _ in range(PASSES):  # what is unknown now may open a branch
+        for target, value, of, inner in _set_anew(interpreter, body, scope):
+            _forget_one(interpreter, target, value, of, inner)
+    interpreter.seen, interpreter.values, interpreter.varied = seen, values, varied
+    interpreter.spent = spent + (interpreter.spent - spent) // 8
+
+
+def _set_anew(interpreter: Interpreter, body: list[ast.stmt], scope: Scope) -> list[Anew]:
+    """What a round writes to, and the calls of methods that change a list or a table; each with its scope, and with the
+    objects that its names have in a round."""
+    waiting, done, found = [(body, scope)], set[tuple[int, ...]](), list[Anew]()
     while waiting and len(done) < MOST_CALLED:
         block, of = waiting.pop()
-        nodes = list(_running(interpreter, block, of))
-        interpreter.spent += len(nodes) // 64
+        nodes = list(running(block, lambda test, scope: truth(interpreter.value(test, scope)), of))
+        interpreter.spent += len(nodes) // 8
+        inner, straight = Scope(of.source, of), {id(getattr(node, "value", None)) for node in nodes}
+        for target, value in (pair for node in nodes for pair in bindings(node) if isinstance(pair[0], ast.Name)):
+            one = _object(interpreter, value, inner)
+            one = one if id(value) in straight else Value(among=inside(one))
+            inner.names |= {ast.unparse(target): one} if one.among or may_change(one) else {}
         for node in nodes:
-            found += [(target, value, of) for target, value in stores(node)]
-            called = interpreter.value(node.func, of) if isinstance(node, ast.Call) and is_chain(node.func) else None
-            if isinstance(called, ScriptFunction) and id(called.node) not in done:
-                done.add(id(called.node))
-                waiting += [(called.node.body, _inside(called))] if isinstance(called.node.body, list) else []
-    for target, value, of in found:
-        _forget_one(interpreter, target, value, of)
-    interpreter.seen, interpreter.values, interpreter.varied = seen, values, varied
+            found += [(target, value, of, inner) for target, value in stores(node)]
+            if not isinstance(node, ast.Call) or not is_quiet(node.func):
+                continue
+            found += [(node, None, of, inner)]
+            called = interpreter.value(node.func, inner)
+            if isinstance(called, ScriptFunction) and isinstance(called.node.body, list):
+                bound = inside_of(called)
+                for name, given in given_to(node, called):
+                    one = _object(interpreter, given, inner)
+                    bound.names |= {name: one} if one.among or may_change(one) else {}
+                key = (id(called.node), *(id(one) for one in bound.names.values() if may_change(one)))
+                waiting += [(called.node.body, bound)] if key not in done else []
+                done.add(key)
+    return found
+
+
+def _object(interpreter: Interpreter, node: ast.expr, scope: Scope) -> Value:
+    """What an expression gives where nothing of the script runs for it; any element where a call chooses it."""
+    if isinstance(node, ast.Subscript) and not is_quiet(node.slice):
+        return Value(among=inside(_object(interpreter, node.value, scope)))
+    return interpreter.value(node, scope) if is_quiet(node) else Value()
 
 
 def _forget_again(interpreter: Interpreter, function: ScriptFunction) -> None:
     """Forget the known values that a function sets anew whenever it is called."""
     if isinstance(function.node.body, list):
-        _forget(interpreter, function.node.body, _inside(function))
+        _forget(interpreter, function.node.body, inside_of(function))
 
 
 FORGETS.append(_forget_again)
 
 
-def _running(interpreter: Interpreter, block: list[ast.stmt], scope: Scope) -> Iterator[ast.AST]:
-    """The nodes of statements, without functions defined there and branches that surely do not run."""
-    named = {part.id for one in block for part in ast.walk(one) if isinstance(part, ast.Name) and is_target(part)}
-    attributes = {
-        part.attr for one in block for part in ast.walk(one) if isinstance(part, ast.Attribute) and is_target(part)
-    }
-    waiting: list[ast.AST] = list(block)
-    while waiting:
-        node = waiting.pop()
-        yield node
-        if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
-            continue
-        inner = list(ast.iter_child_nodes(node))
-        if isinstance(node, ast.If):
-            parts = list(ast.walk(node.test))
-            moves = any(isinstance(part, ast.Call) or getattr(part, "id", "") in named for part in parts)
-            moves = moves or any(getattr(part, "attr", "") in attributes for part in parts)
-            holds = None if moves else truth(interpreter.value(node.test, scope))
-            skipped = [] if holds is None else node.orelse if holds else node.body
-            inner = [one for one in inner if one not in skipped]
-        waiting += inner
-
-
-def _inside(function: ScriptFunction) -> Scope:
-    """The names inside of a function, of which only `self` is known."""
-    plain = [*function.node.args.posonlyargs, *function.node.args.args]
-    scope = Scope(function.scope.source, function.scope, names={one.arg: Value() for one in plain})
-    if function.receiver is not None and plain:
-        scope.names[plain[0].arg] = function.receiver
-    own = [part for one in ast.walk(function.node) if isinstance(one, (ast.Global, ast.Nonlocal)) for part in one.names]
-    scope.names |= {
-        part.id: Value()
-        for part in ast.walk(function.node)
-        if isinstance(part, ast.Name) and is_target(part) and part.id not in own
-    }
-    return scope
-
-
-def _forget_one(interpreter: Interpreter, target: ast.expr, value: ast.expr | None, scope: Scope) -> None:
-    if isinstance(target, (ast.Tuple, ast.List, ast.Starred)):
-        for one in getattr(target, "elts", [getattr(target, "value", None)]):
-            _forget_one(interpreter, one, None, scope)
+def _forget_changed(interpreter: Interpreter, call: ast.Call, scope: Scope) -> None:
+    """Forget what a method changes in its list or table, or `setattr` in its object."""
+    method, of = method_of(call)
+    if of is None or method not in (*CHANGING_TABLES, *names.TABLES["list_changes"], "sort"):
         return
+    holder = _object(interpreter, of, scope)
+    pairs = getattr(holder, "pairs", getattr(holder, "attributes", {}))
+    if isinstance(holder, ListValue) and method in ("append", "extend"):
+        holder.closed = False  # the first ones stay
+    elif method == "update" and not call.args and all(one.arg for one in call.keywords):
+        forget(pairs, [one.arg for one in call.keywords if one.arg in pairs])
+    elif holder.among or isinstance(holder, (ListValue, DictValue)) or is_table(holder, method):
+        forget_inside(holder)
+
+
+def _forget_one(interpreter: Interpreter, target: ast.expr, value: ast.expr | None, scope: Scope, inner: Scope) -> None:
+    if isinstance(target, ast.Call):
+        _forget_changed(interpreter, target, inner)
 
     def held(names_: dict[Any, Value], key: Any) -> None:
         before = names_.get(key)
@@ -410,21 +423,18 @@ def _forget_one(interpreter: Interpreter, target: ast.expr, value: ast.expr | No
             of = of.parent
         if of is not None:
             held(of.names, target.id)
-    elif isinstance(target, (ast.Attribute, ast.Subscript)) and is_chain(target.value):
-        holder = interpreter.value(target.value, scope)
-        if isinstance(target, ast.Subscript):
-            key = known(interpreter.value(target.slice, scope))
-            if isinstance(holder, DictValue) and isinstance(key, (str, int)):
-                held(holder.pairs, key)
-            elif isinstance(holder, ListValue):
-                holder.forget()
-        elif isinstance(holder, ScriptObject):
-            held(holder.attributes, target.attr)
-        elif isinstance(holder, ParsedArguments) and is_known(holder.get(target.attr)):
-            held({**holder.parser.defaults, **holder.assigned}, target.attr)
-            holder.assigned[target.attr] = Value()
-        elif isinstance(holder, (ScriptModule, ScriptClass)):
-            held(holder.scope.names, target.attr)
+    elif isinstance(target, (ast.Attribute, ast.Subscript)):
+        holder = _object(interpreter, target.value, inner)
+        key = target.attr if isinstance(target, ast.Attribute) else known(_object(interpreter, target.slice, inner))
+        for one in (holder, *holder.among):
+            if isinstance(target, ast.Subscript) and isinstance(one, DictValue) and isinstance(key, (str, int)):
+                held(one.pairs, key)
+            elif isinstance(target, ast.Subscript):
+                forget_inside(one) if isinstance(one, (ListValue, DictValue)) else None
+            elif isinstance(one, ParsedArguments) and is_known(one.get(key)):
+                one.assigned[key] = Value()
+            elif isinstance(one, (ScriptObject, ScriptModule, ScriptClass)):
+                held(one.attributes if isinstance(one, ScriptObject) else one.scope.names, key)
 
 
 @executes(ast.With, ast.AsyncWith)
@@ -510,6 +520,7 @@ def _delete(interpreter: Interpreter, node: ast.Delete, scope: Scope) -> None:
             set_attribute(interpreter, holder, target.attr, Value(), scope)
         elif isinstance(target, ast.Subscript):
             key = known(interpreter.value(target.slice, scope))
+            forget_inside(Value(among=holder.among))
             forget(holder.pairs, [key] if key in holder.pairs else []) if isinstance(holder, DictValue) else None
             holder.forget() if isinstance(holder, ListValue) else None
 
@@ -548,7 +559,8 @@ def _classdef(interpreter: Interpreter, node: ast.ClassDef, scope: Scope) -> Non
 def _return(interpreter: Interpreter, node: ast.Return, scope: Scope) -> End:
     found = interpreter.value(node.value, scope) if node.value else Constant(None)
     if interpreter.returns:
-        interpreter.returns[-1].append((CERTAINTIES.index(interpreter.certainty), found))
+        sure = OPTION if RAISES in interpreter.conditions else interpreter.certainty  # a plain start counts
+        interpreter.returns[-1].append((CERTAINTIES.index(sure), found))
     return RETURNED
 
 
@@ -566,10 +578,7 @@ def _import(interpreter: Interpreter, node: ast.Import, scope: Scope) -> None:
 def _importfrom(interpreter: Interpreter, node: ast.ImportFrom, scope: Scope) -> None:
     base = node.module or ""
     if node.level:
-        package = (known(scope.find("__name__")) or "").split(".")
-        is_package = scope.source.path.name == "__init__.py"
-        package = [] if package == ["__main__"] else package[: len(package) - node.level + is_package]
-        base = ".".join([*package, *([base] if base else [])])
+        base = absolute(node, known(scope.find("__name__")) or "", scope.source.path.name == "__init__.py")
     own = interpreter.own_file(base, node, scope, relative=bool(node.level)) if base else None
     for alias in node.names:
         if alias.name == "*":
@@ -584,15 +593,8 @@ def _importfrom(interpreter: Interpreter, node: ast.ImportFrom, scope: Scope) ->
         inside = own.scope.names.get(alias.name) if isinstance(own, ScriptModule) else None
         inside = inside or interpreter.file(f"{base}.{alias.name}" if base else alias.name) if own or not base else None
         found = inside or (Value() if own or node.level else of_library(f"{base}.{alias.name}"))
-        lacks = isinstance(own, ScriptModule) and not own.scope.stars and not _may_define(own, alias.name)
+        lacks = isinstance(own, ScriptModule) and not own.scope.stars and not may_define(own.scope, alias.name)
         if inside is None and (lacks or not base):
             whole = f"{base}.{alias.name}" if lacks else f"{'.' * node.level}{alias.name}"
             interpreter.not_there.setdefault(whole, (scope.source.shown, node.lineno))
         scope.names[alias.asname or alias.name] = found
-
-
-def _may_define(module: ScriptModule, name: str) -> bool:
-    """Whether a file of the script binds a name anywhere, or may bind any name."""
-    parts = [*ast.walk(module.scope.source.tree)]
-    bound = {getattr(one, "asname", None) or getattr(one, "name", getattr(one, "id", "")) for one in parts}
-    return not bound.isdisjoint({name, "__getattr__", "globals", "exec"})

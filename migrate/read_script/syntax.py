@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TypeGuard
 
 from ..library_names import PLAIN_RESULTS, is_stored
-from .abstract_values import ListValue, ScriptFunction, Value
+from .abstract_values import DictValue, ListValue, Scope, ScriptFunction, ScriptObject, Value
 
 
 def path_of(node: ast.expr, tree: ast.Module, file: Path, depth: int) -> str | None:
@@ -102,8 +103,22 @@ class _Plainly(ast.NodeTransformer):
                 node.args = node.args[1:]
         return node
 
-    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
         self.generic_visit(node)
+        for at, target in enumerate(node.targets):
+            match target:
+                case ast.Subscript(ast.Call(ast.Name("vars"), [of]), ast.Constant(str() as name)) if _owns(of, name):
+                    node.targets[at] = ast.copy_location(ast.Attribute(of, name, ast.Store()), target)
+        return node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | list[ast.AST]:
+        self.generic_visit(node)
+        match node.value:
+            case ast.Call(ast.Attribute(ast.Call(ast.Name("globals"), []) as table, "update"), [], words):
+                whole = all(one.arg for one in words)
+                return [_assigned(table, ast.Constant(k.arg), k.value, node) for k in words if whole] or node
+            case ast.Call(ast.Attribute(ast.Call(ast.Name("globals"), []) as table, "setdefault"), [key, value]):
+                return _assigned(table, key, value, node)
         match node.value:
             case ast.Call(ast.Attribute(ast.Name() as owner, "__setattr__") as func, [_, _, *_] as given):
                 node.value.func = ast.copy_location(ast.Name("setattr", ast.Load()), func)
@@ -121,9 +136,13 @@ class _Plainly(ast.NodeTransformer):
                 "self",
                 "cls",
             ):
-                part = ast.copy_location(ast.Subscript(of, key, ast.Store()), node.value)
-                return ast.copy_location(ast.Assign([part], value), node)
+                return _assigned(of, key, value, node)
         return node
+
+
+def _assigned(of: ast.expr, key: ast.expr, value: ast.expr, node: ast.Expr) -> ast.Assign:
+    part = ast.copy_location(ast.Subscript(of, key, ast.Store()), node.value)
+    return ast.copy_location(ast.Assign([part], value), node)
 
 
 def _owns(node: ast.expr, name: str) -> bool:
@@ -228,20 +247,21 @@ def cost(node: ast.stmt) -> int:
     return len(nodes) * sum(isinstance(part, ast.Call) for part in nodes)
 
 
-def is_outer(node: ast.AST | None, function: ast.AST | None) -> bool:
-    """Whether this is a name, or a tuple with one, that a function declares global or nonlocal."""
-    return node is not None and function is not None and any(names_it(node, name) for name in _outer_names(function))
-
-
 @lru_cache(maxsize=8192)
-def _outer_names(function: ast.AST) -> list[str]:
-    declared = (one for one in ast.walk(function) if isinstance(one, (ast.Global, ast.Nonlocal)))
-    return [name for one in declared for name in one.names]
+def outer_names(function: ast.AST | None) -> frozenset[str]:
+    """The names that a function declares global or nonlocal."""
+    declared = (one for one in ast.walk(function) if isinstance(one, (ast.Global, ast.Nonlocal))) if function else ()
+    return frozenset(name for one in declared for name in one.names)
 
 
-def names_it(node: ast.AST, name: str) -> bool:
-    """Whether this is a name, or has it inside."""
-    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
+def of_a_file(target: ast.expr) -> str | None:
+    """The name of a file, or of all files, that is written to: `globals()["x"]`, `builtins.x`."""
+    match target:
+        case ast.Subscript(ast.Call(ast.Name("globals" | "locals" | "vars"), []), ast.Constant(str() as name)):
+            return name
+        case ast.Attribute(ast.Name("builtins") | ast.Subscript(ast.Attribute(ast.Name("sys"), "modules")), name):
+            return name if name != "print" else None
+    return None
 
 
 def gives_a_value(block: list[ast.stmt]) -> bool:
@@ -253,15 +273,22 @@ def gives_a_value(block: list[ast.stmt]) -> bool:
 
 
 def stores(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr | None]]:
-    """The targets that a node writes to, each with its value where that is one expression."""
+    """The names, attributes and elements that a node writes to, each with its value where that is one expression."""
+    found: list[tuple[ast.expr, ast.expr | None]] = []
     if isinstance(node, ast.Assign):
-        yield from ((one, node.value) for one in node.targets)
+        found = [(one, node.value) for one in node.targets]
     elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)):
-        yield from [(node.target, node.value)] * (node.value is not None)
+        found = [(node.target, node.value)] * (node.value is not None)
     elif isinstance(node, (ast.AugAssign, ast.For, ast.AsyncFor)):
-        yield node.target, None
+        found = [(node.target, None)]
     elif isinstance(node, ast.withitem) and node.optional_vars is not None:
-        yield node.optional_vars, None
+        found = [(node.optional_vars, None)]
+    while found:
+        target, value = found.pop(0)
+        if isinstance(target, (ast.Tuple, ast.List, ast.Starred)):
+            found += [(one, None) for one in getattr(target, "elts", [getattr(target, "value", None)])]
+        else:
+            yield target, value
 
 
 def is_target(node: ast.Name | ast.Attribute) -> bool:
@@ -273,6 +300,103 @@ def is_chain(node: ast.expr) -> bool:
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name)
+
+
+def counts_epochs(node: ast.For, text: Callable[[ast.expr], str], inner: bool, other: bool) -> bool:
+    """Whether a loop is named as one over epochs; inner: whether it is in such a loop; other: whether it is over no
+    loader and no list."""
+    named = " ".join(part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)).lower()
+    whole = range_of(node.iter)
+    bound = [*getattr(whole, "args", [whole])] if inner else [node.iter]  # a bar names that epoch
+    over = re.sub(r"\w*per_?epoch", "", " ".join(map(text, bound)).lower())
+    return "epoch" in named or ("epoch" in over and other)
+
+
+def absolute(node: ast.Import | ast.ImportFrom, name: str, is_package: bool) -> str:
+    """The module from which a file of this name imports; "" where it imports whole modules."""
+    if isinstance(node, ast.Import) or not node.level:
+        return getattr(node, "module", None) or ""
+    package = [] if name == "__main__" else name.split(".")[: len(name.split(".")) - node.level + is_package]
+    return ".".join([*package, *([node.module] if node.module else [])])
+
+
+def may_define(scope: Scope, name: str) -> bool:
+    """Whether a file of the script binds a name anywhere, or may bind any name."""
+    every = ast.walk(scope.source.tree)
+    bound = {getattr(one, "asname", None) or getattr(one, "name", getattr(one, "id", "")) for one in every}
+    return not bound.isdisjoint({name, "__getattr__", "globals", "exec"})
+
+
+def method_of(call: ast.Call) -> tuple[str, ast.expr | None]:
+    """The method that a call calls, and the object; of `setattr(x, …)` the method that does this."""
+    if getattr(call.func, "id", "") in ("setattr", "delattr") and call.args:
+        return "__setattr__", call.args[0]
+    return getattr(call.func, "attr", ""), getattr(call.func, "value", None)
+
+
+CHOOSING = ("choice", "choices", "get", "items", "keys", "max", "min", "next", "iter", "sample", "sorted", "values")
+
+
+def is_quiet(node: ast.expr) -> bool:
+    """Whether evaluating this runs nothing of the script: what it calls only chooses of a list or a table."""
+    calls = (part.func for part in ast.walk(node) if isinstance(part, ast.Call))
+    acts = (ast.NamedExpr, ast.Lambda, ast.Await, ast.Yield, ast.YieldFrom, *COMPREHENSIONS)
+    plain = all(getattr(func, "id", getattr(func, "attr", "")) in CHOOSING for func in calls)
+    return plain and not any(isinstance(part, acts) for part in ast.walk(node))
+
+
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+
+
+def may_change(value: Value) -> bool:
+    """Whether something in a value may be changed, or it may change something."""
+    return isinstance(value, (ListValue, DictValue, ScriptObject, ScriptFunction))
+
+
+def running(block: list[ast.stmt], truth: Callable[[ast.expr, Scope], bool | None], scope: Scope) -> Iterator[ast.AST]:
+    """The nodes of statements, without functions defined there and branches that surely do not run."""
+    named = {part.id for one in block for part in ast.walk(one) if isinstance(part, ast.Name) and is_target(part)}
+    attributes = {
+        part.attr for one in block for part in ast.walk(one) if isinstance(part, ast.Attribute) and is_target(part)
+    }
+    waiting: list[ast.AST] = list(block)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
+            continue
+        inner = list(ast.iter_child_nodes(node))
+        if isinstance(node, ast.If):
+            parts = list(ast.walk(node.test))
+            moves = any(isinstance(part, ast.Call) or getattr(part, "id", "") in named for part in parts)
+            moves = moves or any(getattr(part, "attr", "") in attributes for part in parts)
+            holds = None if moves else truth(node.test, scope)
+            skipped = [] if holds is None else node.orelse if holds else node.body
+            inner = [one for one in inner if one not in skipped]
+        waiting += inner
+
+
+def inside_of(function: ScriptFunction) -> Scope:
+    """The names inside of a function, of which only `self` is known."""
+    plain = [*function.node.args.posonlyargs, *function.node.args.args]
+    scope = Scope(function.scope.source, function.scope, names={one.arg: Value() for one in plain})
+    if function.receiver is not None and plain:
+        scope.names[plain[0].arg] = function.receiver
+    own = [part for one in ast.walk(function.node) if isinstance(one, (ast.Global, ast.Nonlocal)) for part in one.names]
+    scope.names |= {
+        part.id: Value()
+        for part in ast.walk(function.node)
+        if isinstance(part, ast.Name) and is_target(part) and part.id not in own
+    }
+    return scope
+
+
+def given_to(call: ast.Call, function: ScriptFunction) -> Iterator[tuple[str, ast.expr]]:
+    """What a call gives for the parameters of a function, as far as that is plain to see."""
+    plain = [*function.node.args.posonlyargs, *function.node.args.args][function.receiver is not None :]
+    starred = next((at for at, one in enumerate(call.args) if isinstance(one, ast.Starred)), len(call.args))
+    yield from ((one.arg, given) for one, given in zip(plain, call.args[:starred], strict=False))
+    yield from ((one.arg, one.value) for one in call.keywords if one.arg is not None)
 
 
 def bound_by(tree: ast.Module) -> list[str] | None:
@@ -334,9 +458,6 @@ def decorates(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, bou
     return KEEPS if any(id(part) not in inside and part not in plain for part in read) else PASSES
 
 
-# what a call may change
-
-
 def changed_arguments(
     call: ast.Call,
     value: Callable[[ast.expr], Value | None],
@@ -391,7 +512,7 @@ MAKING_PLAIN = ("len", "int", "float", "str", "bool", "repr", "format", "isinsta
 
 
 def _is_plain(node: ast.AST) -> bool:
-    """Whether an expression makes a new number or string, so that what is done with it changes no other object."""
+    """Whether an expression makes a new number or string, so that what is done with it changes no other."""
     if isinstance(node, ast.Call):
         made = isinstance(node.func, ast.Attribute) and node.func.attr in PLAIN_RESULTS
         return made or getattr(node.func, "id", "") in MAKING_PLAIN
@@ -418,7 +539,7 @@ def _changed_names(
     read = Counter(part.attr for part in ast.walk(function) if isinstance(part, ast.Attribute))
     for node in ast.walk(function):
         written: list[ast.expr] = []
-        for target, value in _bindings(node):
+        for target, value in bindings(node):
             if isinstance(target, ast.Attribute) and read[target.attr] == 1:
                 continue  # it is kept, and nothing here changes it
             given = _names_in(value)
@@ -456,7 +577,7 @@ def _changed_names(
     return found
 
 
-def _bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+def bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     """What a node binds, and to what."""
     if isinstance(node, ast.Assign):
         yield from ((target, node.value) for target in node.targets)

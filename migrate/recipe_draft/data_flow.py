@@ -1,8 +1,6 @@
 """Where each value that a script's statements read was written: definitions of names and attributes, and their readers.
 
-Branches are merged, loops are read twice, an enclosing scope's names count with all their definitions. That may be more
-than what happens when the script runs, and is never less.
-"""
+Branches are merged, loops are read twice, an enclosing scope's names count with all definitions: never too few."""
 
 from __future__ import annotations
 
@@ -29,12 +27,13 @@ from ..read_script.abstract_values import (
 from ..read_script.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter, is_property
 from ..read_script.syntax import (
     OF_LOGS,
+    absolute,
     arguments_for,
     changed_arguments,
     cost,
     head_of,
-    is_outer,
-    names_it,
+    of_a_file,
+    outer_names,
     parts_of,
     root,
     written_names,
@@ -43,8 +42,7 @@ from ..source_files import ScriptFile
 
 # how a definition binds its value; inner: a name in a comprehension or a lambda, which is an element of it
 IS, EACH, ADDS, GIVEN, NAMED, INNER = "is", "each", "adds", "given", "named", "inner"
-BUDGET = 25_000  # statements read, and names copied; a project of four thousand statements takes half of it
-WIDEST = 200_000  # nodes times calls of one statement
+BUDGET, WIDEST = 25_000, 200_000  # statements read, and names copied; nodes times calls of one statement
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 MOST_BEHIND = 500  # expressions that are followed behind one
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -107,7 +105,7 @@ class Statement:
         if isinstance(self.node, (ast.With, ast.AsyncWith)):
             parts = (filter(None, (item.context_expr, item.optional_vars)) for item in self.node.items)
             return f"with {', '.join(' as '.join(map(self.source.text, two)) for two in parts)}:"
-        inner = ", ".join(self.source.text(part) for part in self.expressions)
+        inner = ", ".join(map(self.source.text, self.expressions))
         return f"{words.get(type(self.node), 'try')} {inner}".rstrip() + ":"
 
 
@@ -134,13 +132,11 @@ class ScopeNames:
     found: dict[str, list[Definition]] = field(default_factory=dict)
 
     def find(self, name: str) -> list[Definition]:
-        """The definitions in the nearest scope that has any."""
-        scope: ScopeNames | None = self
-        while scope is not None:
-            if name in scope.found:
-                return scope.found[name]
+        """The definitions in the nearest scope that has any, or those of the file, which a function may give it."""
+        scope = self
+        while name not in scope.found and scope.parent is not None:
             scope = scope.parent
-        return []
+        return scope.found.setdefault(name, [])
 
 
 class Flow:
@@ -166,13 +162,16 @@ class Flow:
         self._changed, self.written_by = dict[int, set[str]](), dict[int, set[str]]()  # by function: it may; it does
         self._late: list[tuple[ast.Name, ScopeNames]] = []
         self._outside: list[tuple[str, ScopeNames, Definition]] = []  # changes of names that are defined elsewhere
+        self.rebinds: set[int] = set()  # the statements (their ids) that give such a name another value
         self._modules: dict[str, ScopeNames] = {}
+        self._named: dict[int, tuple[str, bool]] = {}  # a file's tree -> its name, and whether it is a package's
         trees: dict[int, tuple[ScriptFile, list[str]]] = {}
         for name, module in interpreter.files.items():
             trees.setdefault(id(module.scope.source.tree), (module.scope.source, []))[1].append(name)
         for source, called in reversed(trees.values()):  # imported files first
             scope = ScopeNames(None)
             self._modules.update(dict.fromkeys(called, scope))
+            self._named[id(source.tree)] = called[0], source.path.name == "__init__.py"
             self._block(source.tree.body, {}, scope, (source, None, None, ()), top="__main__" not in called)
         self.outer = {id(one.statement) for *_, one in self._outside}  # the statements of these
         self._changed_outside()
@@ -345,8 +344,6 @@ class Flow:
                 bound = start is not found or start.receiver is not None
                 self.calls.setdefault(id(start.node), []).append((statement, node, bound))
 
-    # reading
-
     def _block(self, body: list[ast.stmt], names: Names, scope: ScopeNames, where: Where, top: bool = False) -> Names:
         for node in body:
             names = self._statement(node, names, scope, where, top)
@@ -381,6 +378,8 @@ class Flow:
                 define(target.value, value, way, path)
             elif isinstance(target, ast.Name):
                 made.append((target.id, definition_of(value, way, path)))
+            elif (file_name := of_a_file(target)) is not None:
+                outside(file_name, definition_of(value, way, path))
             elif isinstance(target, ast.Attribute):
                 self._attribute(target.attr, Definition(statement, value, way, path), first)
                 record = isinstance(self.value(target.value), (ParsedArguments, ScriptObject, ScriptModule))
@@ -389,6 +388,11 @@ class Flow:
                 if isinstance(target.value, ast.Attribute):
                     self._attribute(target.value.attr, Definition(statement, value, ADDS), first)
                 define(root(target), value, ADDS) if not _is_self(root(target)) else None
+
+        def outside(name: str, definition: Definition) -> None:
+            self._outside.append((name, scope, definition))
+            statement.defines.append(definition)
+            self.rebinds |= {id(statement)} if definition.way != ADDS else set()
 
         def echo(name: str, value: ast.expr | None, depth: int = 0) -> None:
             """Note a change of a list's element, or of another name's object, as a change of these too."""
@@ -420,11 +424,11 @@ class Flow:
         for call in (one for one in statement.calls if one is not statement.alone):
             self._changed_by(call if self.function_of(call) is None else None, self.writes(call), define)
         if isinstance(node, (ast.Import, ast.ImportFrom)):
+            own = self._modules.get(absolute(node, *self._named[id(source.tree)]), ScopeNames(None)).found
             for alias in node.names:
                 made.append((alias.asname or alias.name.partition(".")[0], definition_of(None, NAMED)))
-                own = self._modules.get(getattr(node, "module", None) or "", None)
-                for definition in own.found.get(alias.name, []) if own else []:
-                    made.append((alias.asname or alias.name, definition))
+                taken = [one for one in own if not one.startswith("_")] if alias.name == "*" else [alias.name]
+                made += [(alias.asname or name, one) for name in taken for one in own.get(name, ())]
         elif isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             made.append((node.name, definition_of(None, NAMED)))
         elif isinstance(node, ast.Return) and node.value is not None and function is not None and first:
@@ -441,14 +445,10 @@ class Flow:
             names = dict(names)
         fresh: Names = {}
         for name, definition in made:
-            named = (one for one in getattr(node, "targets", []) if names_it(one, name))
-            outer = first and any(is_outer(one, function) for one in named)
+            outer = first and name in outer_names(function)
             if outer or (definition.way == ADDS and name not in names and name not in fresh):  # of an enclosing scope
-                if first:
-                    self._outside.append((name, scope, definition))
-                    statement.defines.append(definition)
-                if first and name in self.attributes:
-                    self._attribute(name, definition, True)
+                outside(name, definition) if first else None
+                self._attribute(name, definition, True) if first and name in self.attributes else None
                 continue
             kept = names.get(name, frozenset()) if definition.way == ADDS else fresh.get(name, frozenset())
             self.spent += len(kept) // 2

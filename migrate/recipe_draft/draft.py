@@ -17,8 +17,17 @@ from ...input_files import LARGEST_PYTHON, read_bytes
 from ...mappings.aliases import restated
 from ...printable import printable
 from ..analyze.script_analysis import ScriptAnalysis
-from ..read_script.abstract_values import LibraryName, LibraryObject, LibraryUse, ScriptObject, Value, is_known, known
-from ..read_script.interpreter import CERTAINTIES, DEFAULT, MOST_FILES, PERHAPS, UNCALLED, Interpreter, joined
+from ..read_script.abstract_values import (
+    LibraryName,
+    LibraryObject,
+    LibraryUse,
+    ScriptFunction,
+    ScriptObject,
+    Value,
+    is_known,
+    known,
+)
+from ..read_script.interpreter import CERTAINTIES, DEFAULT, MOST_FILES, OPTION, PERHAPS, UNCALLED, Interpreter, joined
 from ..read_script.syntax import root
 from . import loss_sections, optimizer_sections
 from .data_flow import Flow, Statement
@@ -113,11 +122,42 @@ def _take_out(lines: list[str], at: int, reason: str, name: str) -> tuple[Place,
     return where, f"{what} [left out: {bare}]"
 
 
+KEPT = {"seen": list, "epochs": list, "rates": list, "made": list, "reached": dict}  # what a second reading leaves
+
+
+def _read_again(interpreter: Interpreter) -> None:
+    """Read the functions that are only handed over once more, with what the script has at its end: an attribute that
+    they read may be set, or set anew, behind the call that gets them."""
+    sources = {id(module.scope.source.tree): module.scope.source for module in interpreter.files.values()}
+    calls = [node for one in sources.values() for node in ast.walk(one.tree) if isinstance(node, ast.Call)]
+    values = {id(call.func): interpreter.values.get(id(call.func), (0, None))[1] for call in calls}
+    called = {id(one.node) for one in values.values() if isinstance(one, ScriptFunction)}
+    kept, certainty = {name: getattr(interpreter, name) for name in KEPT}, interpreter.certainty
+    before, varied = dict(interpreter.values), set(interpreter.varied)
+    for given in (one for call in calls for one in (*call.args, *(k.value for k in call.keywords))):
+        rank, value = interpreter.values.get(id(given), (0, None))
+        if not isinstance(value, ScriptFunction) or id(value.node) in called or CERTAINTIES[rank] == OPTION:
+            continue
+        for name, empty in KEPT.items():
+            setattr(interpreter, name, empty())
+        interpreter.certainty = CERTAINTIES[rank]
+        if isinstance(value.node, ast.Lambda):
+            interpreter.value(value.node, value.scope)
+        else:
+            interpreter.call(value, [], by_script=None)
+    for name, one in kept.items():
+        setattr(interpreter, name, one)
+    first = {one for one in interpreter.varied - varied if one not in before or type(before[one][1]) is Value}
+    interpreter.varied -= first  # what had no value has its only one
+    interpreter.certainty = certainty
+
+
 class Draft:
     """The sections of a recipe drafted from a script, and the account of the script's statements."""
 
     def __init__(self, interpreter: Interpreter) -> None:
-        flow = Flow(interpreter := interpreter.living(), reason)
+        _read_again(interpreter := interpreter.living())
+        flow = Flow(interpreter, reason)
         micro_batches, why, conditions = accumulate(interpreter)
         fit = Fit.of(flow) or Settings.of(flow)
         by_library = fit.accumulates() if fit is not None and micro_batches == 1 else None

@@ -19,6 +19,7 @@ from ..read_script.abstract_values import (
     LibraryUse,
     ListValue,
     ParsedArguments,
+    ScriptFunction,
     ScriptObject,
     Value,
     is_known,
@@ -516,7 +517,20 @@ def further_values(flow: Flow, elsewhere: Callable[[Statement], bool]) -> set[in
             ways.sort(key=lambda one: one.statement.place)
             further = [one for at, one in enumerate(ways) if not _begins(one.statement, ways[:at])]
             found |= {id(one) for one in further[len(further) == len(ways) :]}
+    for reader in flow.statements:  # what is handed over runs later
+        for read in (inner for one in reader.nodes for inner in _run_later(flow, reader, one)):
+            later = flow.written(read) if id(read) in flow.interpreter.varied else ()
+            found |= {id(one) for one in later if one.way in (IS, ADDS) and one.statement.place > reader.place}
     return found
+
+
+def _run_later(flow: Flow, reader: Statement, node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a lambda, or of a function that is handed over."""
+    of = flow.value(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
+    if isinstance(node, ast.Lambda):
+        yield from ast.walk(node.body)
+    elif isinstance(of, ScriptFunction) and all(node is not call.func for call in reader.calls):
+        yield from (inner for one in flow.inside_of.get(id(of.node), ()) for inner in one.nodes)
 
 
 def _begins(statement: Statement, before: list[Definition]) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ..library_names import DATASET, MODULE, is_class, is_library, is_plain_decorator
+from ..library_names import DATASET, MODULE, is_class, is_library, is_plain_decorator, says_training, trains
 from ..read_script.abstract_values import (
     DictValue,
     LibraryName,
@@ -23,6 +23,7 @@ from ..read_script.abstract_values import (
     ParsedArguments,
     ScriptClass,
     ScriptFunction,
+    ScriptModule,
     ScriptObject,
     Value,
     is_known,
@@ -186,9 +187,6 @@ DRIVEN = (
     "*.LightningCLI",
 )
 EXITS = ("exit", "quit", "sys.exit", "os._exit")  # calls that end a run
-# methods and functions of libraries that train by themselves, and the arguments that say how long
-TRAINERS = re.compile(r"_?(re|pre)?train(?!er)\w*|fit\w*|(fine_?)?tune\w*|learn|run\w*|start\w*")
-LONG = re.compile(r"(max_|num_|n_|nb_|train_|total_)*(epochs?|iters?|iterations|steps|timesteps)")
 PLAIN_FUNCTIONS = ("int", "float", "str", "bool", "min", "max", "round", "abs", "dict", "list", "tuple", "range")
 # calls that are never omitted: those of torch that change their arguments, or global settings, and methods
 CHANGING = ("torch.nn.init.", "torch.nn.utils.", "torch.set_", "torch.use_", "torch.autograd.", "apex.", "torch.fx.")
@@ -216,16 +214,28 @@ def method_reason(method: str) -> str | None:
     return next((why for why, methods in METHODS.items() if method in methods), None)
 
 
-def trains(call: ast.Call) -> bool:
-    """Whether a call has a library train by itself: `model.train(data="d.yaml", epochs=3)`, where torch's takes only a
-    mode; `model.fit(x, y, epochs=3)`."""
-    names = [keyword.arg for keyword in call.keywords]
-    method = getattr(call.func, "attr", "")
-    if method == "train":
-        texts = any(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in call.args)
-        return texts or len(call.args) > 1 or any(name != "mode" for name in names)
-    named = method or getattr(call.func, "id", "")
-    return bool(TRAINERS.fullmatch(named)) and any(name and LONG.fullmatch(name) for name in names)
+def trains_unread(flow: Flow, call: ast.Call) -> bool:
+    """Whether a call has a library train by itself, or is of a function that was not read, whose name says that it
+    trains, or hands one on."""
+    if trains(call):
+        return True
+    handed = [one for one in call.args if isinstance(one, ast.Name)]
+    for func in (call.func, *handed):
+        value, of = flow.value(func), flow.value(func.value) if isinstance(func, ast.Attribute) else None
+        unread = not is_library(value.name) if isinstance(value, LibraryName) else type(value) in (Value, type(None))
+        plain = isinstance(func, ast.Name) or isinstance(of, (LibraryName, ScriptModule))
+        made = func is not call.func and not isinstance(value, LibraryName)  # it may be anything
+        if unread and plain and not made and says_training(getattr(func, "attr", getattr(func, "id", ""))):
+            return True
+    return False
+
+
+def sets_names(call: ast.Call) -> bool:
+    """Whether a call gives a file, or an object, names that reading cannot tell: `globals().update(read("a.yaml"))`."""
+    match call.func:
+        case ast.Attribute(ast.Call(ast.Name("globals" | "locals" | "vars")), "update"):
+            return bool(call.args) or any(one.arg is None for one in call.keywords)
+    return False
 
 
 def plain_holder(flow: Flow, node: ast.expr) -> bool:
@@ -321,6 +331,7 @@ SWITCHES_GRADIENTS = ("torch.no_grad", "torch.inference_mode", "torch.set_grad_e
 GIVES_ANOTHER = "what the decorator does with this function is not followed"
 HANDING_ON = (PASSES, KEEPS, DROPS)
 GIVEN_AWAY = "it is called by what it is given to"
+SETTING = "what runs the training may take this: that is not followed"
 SETS_FOR = "what runs the training may take from this function, or call it: that is not followed"
 ALTERNATIVES = ("command", "callback", "main", "automain", "group", "route", "get", "post")  # these run on demand
 
@@ -390,6 +401,7 @@ def by_decorators(flow: Flow, train: list[Statement], steps: set[int], kinds: Ca
             other = bool(used) and name not in used and method not in ALTERNATIVES
             if other and does == REGISTERS and id(statement.node) not in flow.calls and statement not in train:
                 found[id(statement)] = SETS_FOR
+                found |= dict.fromkeys(map(id, flow.inside_of.get(id(statement.node), ())), SETTING)
             switches = matches(name, SWITCHES_GRADIENTS) and id(statement.node) not in steps
             if not isinstance(flow.value(by), LibraryName) and {"model", "optimizer"} & kinds(by):
                 found[id(statement)] = GIVEN_AWAY
@@ -397,7 +409,13 @@ def by_decorators(flow: Flow, train: list[Statement], steps: set[int], kinds: Ca
                 found[id(statement)] = GIVES_ANOTHER
         func = getattr(statement.alone, "func", None)
         if isinstance(func, ast.Attribute) and "config" in func.attr and id(flow.value(func.value)) in launchers:
-            found[id(statement)] = SETS_FOR.replace("function, or call it", "call")
+            found[id(statement)] = SETTING
+    packages = {name.partition(".")[0] for _, marks in every for _, name, does in marks if does == ALTERS}
+    for statement in flow.statements:  # Section("training").params(rate=Param(float, default=0.5))
+        for call in (one for one in statement.calls if "default" in [k.arg for k in one.keywords]):
+            of = flow.value(call.func)
+            if isinstance(of, LibraryName) and of.name.partition(".")[0] in packages and statement.alone is not None:
+                found[id(statement)] = SETTING
     return found
 
 

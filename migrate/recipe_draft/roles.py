@@ -19,7 +19,6 @@ from ..read_script.abstract_values import (
     known,
 )
 from ..read_script.interpreter import CERTAINTIES, OPTION
-from ..read_script.syntax import is_outer
 from . import passed_over
 from .data_flow import ADDS, EACH, GIVEN, INNER, IS, LOOPS, NAMED, Definition, Flow, Statement
 from .passed_over import name_of
@@ -485,7 +484,8 @@ class ValueKinds:
         a name of its file; open_: functions that are known to. live: the statements that reach training."""
         alone = statement.alone if isinstance(statement.alone, ast.Call) else None
         targets = getattr(statement.node, "targets", [getattr(statement.node, "target", None)])
-        if any(isinstance(one, (ast.Attribute, ast.Subscript)) or is_outer(one, statement.function) for one in targets):
+        parts = any(isinstance(one, (ast.Attribute, ast.Subscript)) for one in targets)
+        if parts or id(statement) in self.flow.rebinds:
             return True
         changes = alone is not None and getattr(alone.func, "attr", "") in passed_over.CHANGERS
         changes = changes or any(

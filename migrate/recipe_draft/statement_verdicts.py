@@ -28,7 +28,6 @@ from ..read_script.abstract_values import (
     is_known,
 )
 from ..read_script.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, joined
-from ..read_script.syntax import is_outer
 from . import optimizer_sections, passed_over, relevance, trained_model
 from . import roles as role_names
 from .data_files import DataFiles
@@ -55,8 +54,7 @@ class Account:
     """Every statement of a script that touches training, with its verdict.
 
     roots: the calls that the draft chose -> their role. said: the lines that values of the draft come from; asked:
-    those that it asks about. accumulate, conditions: the draft's micro-batches per step, and the conditions of that;
-    seed: the recipe's.
+    those that it asks about. accumulate, conditions: the draft's micro-batches per step, and their conditions.
     """
 
     def __init__(
@@ -120,8 +118,7 @@ class Account:
         while self._opens_more():
             pass
         self._unseen = further_values(flow, self._is_elsewhere) | changed_for_objects(flow, self.live, self.open)
-        outer = ((s, one) for s in flow.statements if id(s) in flow.outer for one in getattr(s.node, "targets", ()))
-        self._unseen |= {id(d) for s, one in outer if is_outer(one, s.function) for d in s.defines}
+        self._unseen |= {id(d) for s in flow.statements if id(s) in flow.rebinds for d in s.defines}
         modes = (s for s in flow.statements if self._runs(s) and any(map(self._values.in_evaluation, s.calls)))
         self.misplaced = {id(s): passed_over.STAYS for s in modes} | read_by_libraries(flow, said) | set_for_all(flow)
         train = [s for s in flow.statements if id(s.node) in self._steps | self.effects and not self._within(s)]
@@ -206,8 +203,10 @@ class Account:
         driven = isinstance(called, ScriptClass) and id(called.node) in self._driven  # a library calls its methods
         if driven or passed_over.trains_behind(self.flow, call.func, self.effects, self.trainers):
             return True
-        if (own := isinstance(called, (ScriptFunction, ScriptClass))) or passed_over.trains(call):
-            return not own  # its statements are read by themselves
+        if isinstance(called, (ScriptFunction, ScriptClass)):
+            return False  # its statements are read by themselves
+        if passed_over.trains_unread(self.flow, call):
+            return True
         given = frozenset().union(*(self.kinds(a) for a in [*call.args, *(k.value for k in call.keywords)]))
         if isinstance(called, LibraryName) and self.flow.of_library(call):
             runs = called.name.startswith(passed_over.CHANGING) or called.name.endswith(passed_over.RUNNING)
@@ -224,7 +223,7 @@ class Account:
             if method == "backward" or moves or self._values.drives(call.func.value):
                 return True
             if method in passed_over.CONTAINERS and not isinstance(value, (LibraryObject, ScriptObject)):
-                return False
+                return passed_over.sets_names(call)
             if owner & {MODEL, OPTIMIZER, RATE, GRADIENTS}:
                 tensor = getattr(value, "family", "") == families.TENSOR or method in ("detach", "clone")
                 return not tensor or method.endswith("_")
@@ -257,7 +256,7 @@ class Account:
         name = name_of(self.flow, call)
         if name and (found := passed_over.reason(name)):
             return None if self._values.seeds_otherwise(call, self.seed) else found
-        if not isinstance(call.func, ast.Attribute) or passed_over.trains(call):
+        if not isinstance(call.func, ast.Attribute) or passed_over.trains_unread(self.flow, call):
             return None
         if call.func.attr == "train" and self._values.drives(call.func.value):
             return None
@@ -398,7 +397,7 @@ class Account:
         if not acts and not live:
             unused = passed_over.said_of(self.flow, statement, passed_over.UNUSED)
             return (LISTED, passed_over.RUNS) if self._runs_model(statement) else (SILENT, unused)
-        changes = self._writes(statement)
+        changes = self._writes(statement) or id(statement) in self.flow.rebinds
         if isinstance(statement.node, LOOPS) and id(statement) in self._steps and not self._plain_loop(statement):
             return LISTED, "a step runs in this loop"
         if isinstance(statement.node, HEADS) and not changes:
@@ -433,7 +432,8 @@ class Account:
             return f"inside {statement.owner.name}, {made}"
         if not self._runs(statement):
             return relevance.why_not(statement, self.flow)
-        if statement.function is not None and id(statement.function) not in self.open:
+        closed = statement.function is not None and id(statement.function) not in self.open
+        if closed and self.misplaced.get(id(statement)) != passed_over.SETTING:
             return "inside a function that only computes, which is accounted for where it is called"
         return None
 
@@ -558,10 +558,10 @@ class Account:
         """The reason where a statement only computes a known value, whose uses are drafted or listed; else None."""
         node = statement.node
         unseen = self._unseen & set(map(id, statement.defines))  # what reads it does not show the change
-        if unseen or not isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return)):
+        if unseen or self.counting.too_long(node) or not isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return)):
             return None
-        begins = getattr(statement.function, "name", "") == "__init__"  # it stores the object's arguments
-        handed = isinstance(node, ast.Return) or (begins and isinstance(node.value, ast.Name))
+        begins = getattr(statement.function, "name", "") == "__init__" and isinstance(node.value, ast.Name)
+        handed = begins or isinstance(node, ast.Return)  # it stores the object's arguments
         heavy = kinds & HEAVY or (LOSS in kinds and id(statement) in self.acting)
         if node.value is None or (heavy and not handed):
             return None

@@ -29,7 +29,7 @@ from ..read_script.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter
 from ..read_script.syntax import root
 from ..source_files import ScriptFile
 from .data_flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, LOOPS, Definition, Flow, Statement
-from .passed_over import LEAVING_ATTRIBUTES, name_of, trains
+from .passed_over import LEAVING_ATTRIBUTES, name_of
 from .recipe_entries import LONGEST_WORD, Comment, behind_names, place, shown, sources
 from .roles import EMA, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, STRONGEST, Roles
 from .trained_model import UPDATE, Event, events, several_train
@@ -52,7 +52,7 @@ def holding_steps(flow: Flow, acting: Iterable[Statement]) -> tuple[set[int], se
     waiting = [
         one
         for one in acting
-        if any(getattr(call.func, "attr", "") in ("backward", "step") or trains(call) for call in one.calls)
+        if any(getattr(call.func, "attr", "") in ("backward", "step") or families.trains(call) for call in one.calls)
     ]
     found, functions, done = set[int](), set[int](), set[int]()
     while waiting:
@@ -465,6 +465,11 @@ class Counting:
                 own = isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "self"
                 if (ways and outer) or (own and of.receiver is not None):
                     yield node
+
+    def too_long(self, node: ast.stmt) -> bool:
+        """Whether a statement has a table of numbers that is too long to be said where it is read."""
+        value = self.flow.value(node.value) if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value else None
+        return isinstance(value, DictValue) and is_known(value) and len(repr(known(value))) > LONGEST_WORD
 
     def _tables(self, statement: Statement) -> Iterator[str]:
         """The short lists and tables that its calls are given by name."""

@@ -27,7 +27,7 @@ from ..read_script.abstract_values import (
 from ..read_script.command_line import PARSES
 from ..read_script.interpreter import CERTAINTIES, OPTION, PERHAPS
 from .data_flow import FUNCTIONS, Flow, Statement
-from .passed_over import name_of, trains
+from .passed_over import name_of, trains_unread
 from .recipe_entries import (
     ASK,
     LONGEST_WORD,
@@ -189,7 +189,8 @@ def value_in(flow: Flow, node: ast.expr) -> Value:
 
 def not_found(flow: Flow, what: str) -> str:
     """Words where nothing of a kind was found: a call that trains by itself, or `what`."""
-    found = ((s, c) for s in named(flow) for c in s.calls if trains(c) and flow.function_of(c) is None)
+    each = ((s, c) for s in named(flow) for c in s.calls if flow.function_of(c) is None)
+    found = ((s, c) for s, c in each if trains_unread(flow, c))
     words = (str(Comment(s.place, f"{shown(ast.unparse(c.func))}(…) trains, and was not read")) for s, c in found)
     return next(words, what)
 

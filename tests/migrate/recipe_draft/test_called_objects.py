@@ -146,3 +146,68 @@ def test_a_note_says_where_a_package_has_what_it_does_not_hand_on(
     found = next(one for one in notes(analyze_script(script)) if "imported but not read" in one)
     assert (says or "no such name") in found and ("defines it" in found) == bool(says)
     assert "upper and lower case" not in found
+
+
+UNREAD = """
+import torch
+import src.parts as parts
+from elsewhere import TrainModel, fit_model, run_training, train_all, train_loader, train_test_split, launch
+
+def main(cfg):
+    CALL
+
+torch.manual_seed(3)
+main(load())
+"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "train_all(cfg)",
+        "fit_model()",
+        "best = run_training(cfg)",
+        "print(train_all(cfg))",
+        "TrainModel(cfg)",
+        "parts.train(cfg)",
+        "launch(train_all, 3)",
+        "from src.grpo import pretrain\n    pretrain(cfg)",
+    ],
+)
+def test_a_call_whose_name_says_that_it_trains_is_listed(call: str, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(UNREAD.replace("CALL", call))
+    assert has(listed(tmp_path / "train.py"), call.rpartition("\n")[2].strip())
+
+
+@pytest.mark.parametrize("call", ["train_loader(cfg)", "x, y = train_test_split(read())", "parts.train_transforms(3)"])
+def test_the_name_of_data_says_no_training(call: str, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(UNREAD.replace("CALL", call))
+    assert not has(listed(tmp_path / "train.py"), call)
+
+
+BY_LIBRARY = """
+import torch
+from sentence_transformers import SentenceTransformer
+from torch.utils.data import DataLoader
+
+def tune(model, loader):
+    opt = torch.optim.Adam(model.parameters(), lr=7001.0)
+    for epoch in range(4):
+        for x, y in loader:
+            opt.zero_grad()
+            model(x).backward()
+            opt.step()
+
+model = SentenceTransformer("small")
+loader = DataLoader(read(), batch_size=32)
+CALL
+"""
+
+
+def test_steps_that_nothing_calls_are_not_those_of_a_library_that_trains(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(BY_LIBRARY.replace("CALL", "model.fit([(loader, None)], epochs=3)"))
+    recipe = drafted(tmp_path / "train.py")
+    assert recipe["optimizer"] == recipe["train"]["epochs"] == "???"
+    assert has(listed(tmp_path / "train.py"), "model.fit(")
+    (tmp_path / "train.py").write_text(BY_LIBRARY.replace("CALL", "elsewhere(model, loader)"))
+    assert drafted(tmp_path / "train.py")["optimizer"]["args"]["lr"] == 7001.0

@@ -148,3 +148,21 @@ ONE_OF = {
 def test_a_model_under_a_condition_says_it(made: str, write: Write) -> None:
     found = listed(write(f"{HEAD}{CLASSES}{made}{REST.replace('{0}', '0.2')}"))
     assert any("A(3, 3)" in line and "only where" in line for line in found) or has(found, "net = a() if")
+
+
+def test_a_table_that_is_too_long_for_a_line_is_listed_itself(tmp_path: Path) -> None:
+    table = "{'sizes': [30, 60, 111, 162, 213, 264, 7001], 'steps': [8, 16, 32, 64, 100, 300], 'clip': True}"
+    text = """
+import torch, torch.nn as nn
+from settings import *
+net, opt = nn.Linear(4, 7), None
+opt = torch.optim.SGD(net.parameters(), lr=0.2)
+for epoch in range(4):
+    for x, y in read(SMALL):
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(x), y).backward()
+        opt.step()
+"""
+    (tmp_path / "settings.py").write_text(f"SMALL = {table}\n")
+    (tmp_path / "train.py").write_text(text)
+    assert any(line.startswith("SMALL = ") and "7001" in line for line in listed(tmp_path / "train.py"))

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 import yaml
+from drafts import drafted as recipe_of
+from drafts import listed
 from msmigrate.migrate.analyze.script_analysis import analyze_script
 from msmigrate.reports.script_analysis import recipe_text
 
@@ -116,3 +118,175 @@ else:
         write, f"opt = {SGD}", f"opt = {SGD}\nother = torch.optim.Adam(criterion.parameters())\nother.step()"
     )
     assert both["loss"] == ASK
+
+
+STEPS = """
+    net = build()
+    opt = torch.optim.SGD(net.parameters(), lr=rate)
+    for epoch in range(epochs):
+        for x, y in read():
+            opt.zero_grad()
+            loss = scaled(nn.functional.cross_entropy(net(x), y))
+            loss.backward()
+            opt.step()
+"""
+SACRED = f"""
+import torch, torch.nn as nn
+from sacred import Experiment
+ex = Experiment("birds")
+
+@ex.config
+def config():
+    rate = 0.3011
+    epochs = 3012
+    wide = 3013
+    if wide:
+        scale = 0.3014
+
+@ex.capture
+def build(wide):
+    return nn.Linear(wide, 7)
+
+@ex.capture
+def scaled(loss, scale):
+    return loss * scale
+
+@ex.automain
+def main(rate, epochs):{STEPS}"""
+FASTARGS = f"""
+import torch, torch.nn as nn
+from fastargs import Param, Section
+from fastargs.decorators import param
+Section("training").params(rate=Param(float, default=0.3011), epochs=Param(int, "how many", default=3012))
+Section("net").params(wide=Param(int, default=3013), scale=Param(float, default=0.3014))
+
+@param("net.wide")
+def build(wide):
+    return nn.Linear(wide, 7)
+
+@param("net.scale")
+def scaled(loss, scale):
+    return loss * scale
+
+@param("training.rate")
+@param("training.epochs")
+def main(rate, epochs):{STEPS}
+main()
+"""
+
+
+@pytest.mark.parametrize("script", [SACRED, FASTARGS])
+def test_settings_that_a_library_hands_to_functions_are_listed(script: str, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(script)
+    lines = "\n".join(listed(tmp_path / "train.py"))
+    assert all(value in lines for value in ("0.3011", "3012", "3013", "0.3014"))
+    recipe = recipe_of(tmp_path / "train.py")
+    assert recipe["train"]["epochs"] == recipe["optimizer"]["args"]["lr"] == "???"
+
+
+HANDED = """
+import torch, torch.nn as nn
+from torch.optim.lr_scheduler import LambdaLR
+
+class Rate:
+    def __init__(self, opt, k):
+        FIRST
+        self.schedule = LambdaLR(opt, HAND)
+        LATER
+
+    def at(self, i):
+        return 1 / (1 + i / self.k)
+
+net = nn.Linear(4, 7)
+opt = torch.optim.SGD(net.parameters(), lr=0.2)
+rate = Rate(opt, 3011)
+AFTER
+for epoch in range(4):
+    for x, y in read():
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(x), y).backward()
+        opt.step()
+    rate.schedule.step()
+"""
+
+
+@pytest.mark.parametrize("hand", ["self.at", "lambda i: 1 / (1 + i / self.k)"])
+@pytest.mark.parametrize(
+    "first, later, after",
+    [
+        ("pass", "self.k = k", "pass"),
+        ("self.k = k", "pass", "pass"),
+        ("pass", "self.k = 3011", "pass"),
+        ("self.k = 3", "self.k = 3011", "pass"),
+        ("self.k = 3", "pass", "rate.k = 3011"),
+        ("pass", "self.k = 3", "rate.k = 3011"),
+    ],
+)
+def test_what_a_function_reads_is_said_where_it_was_set_after_it_was_handed_over(
+    first: str, later: str, after: str, hand: str, tmp_path: Path
+) -> None:
+    text = HANDED.replace("FIRST", first).replace("LATER", later).replace("AFTER", after).replace("HAND", hand)
+    (tmp_path / "train.py").write_text(text)
+    lines = [line for line in listed(tmp_path / "train.py") if not line.startswith("rate = Rate(")]
+    assert any("3011" in line for line in lines) and not any("self.k is 3]" in line for line in lines)
+
+
+HYDRA = """
+import hydra, torch, torch.nn as nn
+from hydra.utils import call, instantiate
+from torch.utils.data import DataLoader
+
+@hydra.main(config_path="conf", config_name="config")
+def main(cfg):
+    net = nn.Linear(4, 7)
+    BEFORE
+    loader = LOADER
+    opt = torch.optim.SGD(net.parameters(), lr=0.2)
+    AFTER
+    for epoch in range(4):
+        for x, y in loader:
+            BATCH
+            opt.zero_grad()
+            loss = LOSS
+            loss.backward()
+            STEP
+            opt.step()
+
+main()
+"""
+AS_IT_IS = {
+    "BEFORE": "pass",
+    "AFTER": "pass",
+    "BATCH": "pass",
+    "STEP": "pass",
+    "LOADER": "DataLoader(read(), batch_size=3)",
+    "LOSS": "nn.functional.cross_entropy(net(x), y)",
+}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"BEFORE": "call(cfg.made, net)"},
+        {"BEFORE": "instantiate(cfg.made, model=net)"},
+        {"LOADER": "instantiate(cfg.made)"},
+        {"LOADER": "DataLoader(instantiate(cfg.made), batch_size=3)"},
+        {"LOADER": "DataLoader(read(), batch_size=3, collate_fn=instantiate(cfg.made))"},
+        {"AFTER": "moves = instantiate(cfg.made, opt)"},
+        {"AFTER": "opt = instantiate(cfg.made, opt)"},
+        {"AFTER": "mean = instantiate(cfg.made, parameters=net.parameters())", "STEP": "mean.update()"},
+        {"AFTER": "clip = instantiate(cfg.made)", "STEP": "clip(net.parameters())"},
+        {"AFTER": "change = instantiate(cfg.made)", "BATCH": "x = change(x)"},
+        {"AFTER": "also = instantiate(cfg.made)", "LOSS": "nn.functional.cross_entropy(net(x), y) + also(net)"},
+        {
+            "AFTER": "each = [instantiate(i) for i in cfg.made]",
+            "STEP": "for i in each:\n                i.on_step(net)",
+        },
+    ],
+)
+def test_what_hydra_makes_of_a_file_is_in_a_line(parts: dict[str, str], tmp_path: Path) -> None:
+    text = HYDRA
+    for name, value in {**AS_IT_IS, **parts}.items():
+        text = text.replace(name, value)
+    (tmp_path / "train.py").write_text(text)
+    assert "cfg.made" in recipe_text(analyze_script(tmp_path / "train.py"))

@@ -31,7 +31,7 @@ from ..record.randomness import unseeded
 from ..run_folder import INPUTS, START
 from .alignment import IDENTITY, IN_MINDSPORE_ALONE, IN_TORCH_ALONE, Alignment, Lack
 from .layers import layer_class
-from .model_structure import Held, Module, Structure, Watch, few, file, join, made_at, read
+from .model_structure import Held, Module, Structure, Watch, file, join, made_at, on_few, read
 from .user_model import (
     NO_TENSOR,
     Given,
@@ -168,9 +168,12 @@ def describe(taken: Given, images: Images, batch: int) -> Structure:
 
     Its running statistics move; the starting weights take their place afterwards.
     """
-    net, watch = taken.model, Watch()
     arrays = images if isinstance(images, tuple) else (images,)
-    inputs = tensors(few(arrays, batch))
+    return on_few(lambda part: _described(taken, arrays, part, batch), arrays, batch)
+
+
+def _described(taken: Given, arrays: tuple[np.ndarray, ...], part: tuple[np.ndarray, ...], batch: int) -> Structure:
+    net, watch, inputs = taken.model, Watch(), tensors(part)
     with ExitStack() as hooks:
         for path, cell in net.cells_and_names():
             hooks.callback(cell.register_forward_pre_hook(_entering(watch, path)).remove)

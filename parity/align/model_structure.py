@@ -16,7 +16,8 @@ import math
 import operator
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from functools import cached_property, lru_cache
@@ -26,7 +27,7 @@ from typing import Any
 import numpy as np
 from pydantic import NonNegativeInt
 
-from ...errors import BadInput
+from ...errors import BadInput, WorkerFailed
 from ...input_files import LARGEST_PYTHON, python_tree, read_bytes, read_json, typed
 from ...migrate.model_spec import NOT_THEIRS
 from ...printable import quoted
@@ -93,6 +94,19 @@ def few(inputs: tuple[np.ndarray, ...], batch: int) -> tuple[np.ndarray, ...]:
     if not square and all(array.ndim and len(array) == batch for array in inputs):
         return tuple(array[:2] for array in inputs)
     return inputs
+
+
+def on_few(run: Callable[[tuple[np.ndarray, ...]], Structure], inputs: tuple[np.ndarray, ...], batch: int) -> Structure:
+    """What `run` makes of two examples; of the whole batch where it fails, as of a net that knows how many there are.
+    Raises WorkerFailed as the first of the two does."""
+    part = few(inputs, batch)
+    try:
+        return run(part)
+    except WorkerFailed as error:
+        if len(part[0]) < len(inputs[0]):
+            with suppress(WorkerFailed):
+                return run(inputs)
+        raise error
 
 
 FORMAT = 2

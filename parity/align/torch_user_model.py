@@ -41,7 +41,7 @@ from ..record.batches import Images, given_batches, write_inputs
 from ..record.batches import Inputs as StepInputs
 from ..run_folder import START
 from .layers import layer_class
-from .model_structure import Held, Module, Structure, Values, Watch, few, file, join
+from .model_structure import Held, Module, Structure, Values, Watch, file, join, on_few
 from .user_model import (
     Given,
     StepOutput,
@@ -204,19 +204,25 @@ def describe(taken: Given, images: Images, batch: int) -> Structure:
     """
     arrays = images if isinstance(images, tuple) else (images,)
     tokens = len(arrays) > 1 or arrays[0].dtype.kind != "f"
-    try:
-        return _described(taken, arrays, batch, tokens)
-    except WorkerFailed as error:
-        if tokens or not isinstance(error.__cause__, RuntimeError):
-            raise
-        # torch takes no gradient of images that are written into the rows of a tensor, or over themselves
-        return _described(taken, arrays, batch, True)
+
+    def run(part: tuple[np.ndarray, ...]) -> Structure:
+        try:
+            return _described(taken, arrays, part, batch, tokens)
+        except WorkerFailed as error:
+            if tokens or not isinstance(error.__cause__, RuntimeError):
+                raise
+            # torch takes no gradient of images that are written into the rows of a tensor, or over themselves
+            return _described(taken, arrays, part, batch, True)
+
+    return on_few(run, arrays, batch)
 
 
-def _described(taken: Given, arrays: tuple[np.ndarray, ...], batch: int, tokens: bool) -> Structure:
-    """The structure; unless they are tokens, the inputs get a gradient."""
+def _described(
+    taken: Given, arrays: tuple[np.ndarray, ...], part: tuple[np.ndarray, ...], batch: int, tokens: bool
+) -> Structure:
+    """The structure, by the examples `part`; unless they are tokens, the inputs get a gradient."""
     model, watch = copy.deepcopy(taken.model), Watch()
-    inputs = tensors(few(arrays, batch))
+    inputs = tensors(part)
     for path, module in model.named_modules():
         module.register_forward_pre_hook(_entering(watch, path), with_kwargs=True)
         module.register_forward_hook(_leaving(watch, path))

@@ -51,6 +51,7 @@ from ..observe.observations import (
     set_kinds,
 )
 from . import replaced_methods as methods
+from .aliasing import LOST
 from .context import UNSEEN, Context, Unwritable, has_handler, row_of
 from .dataclasses_and_configs import is_enum, is_settings, kinds_before, takes_items
 from .devices_and_no_grad import before_leaving, says_how
@@ -81,6 +82,12 @@ OF_LISTS = ("append", "clear", "extend", "insert", "pop", "remove", "reverse", "
 OPERATIONS = (ast.UnaryOp, ast.BinOp, ast.Compare, ast.Slice, ast.Starred, ast.JoinedStr, ast.FormattedValue)
 STATEMENTS: tuple[type[ast.stmt], ...] = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr, ast.If)
 STATEMENTS += (ast.For, ast.Raise, ast.Pass, ast.Assert, ast.Continue, ast.Break, ast.Nonlocal)
+
+
+def refuse_lost(statement: ast.stmt) -> None:
+    """Raise Unwritable for a statement that was found to compute something else in MindSpore."""
+    if LOST in vars(statement):
+        raise Unwritable(vars(statement)[LOST])
 
 
 def was_observed(node: ast.expr) -> bool:
@@ -198,6 +205,7 @@ class Reader:
         body[:] = [kept for statement in body for kept in self._possible(statement)] or [ast.Pass()] * bool(body)
         before: dict[str, list[Kind]] = {}
         for statement in body:
+            refuse_lost(statement)
             if not isinstance(statement, STATEMENTS) and not says_how(statement, self.resolve):
                 raise Unwritable(f"a statement of this kind ({type(statement).__name__}) is not read")
             if isinstance(statement, ast.For):

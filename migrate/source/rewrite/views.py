@@ -13,7 +13,6 @@ import ast
 import copy
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from ...source_files import SourceFiles, local_names, own_nodes, substitute
 from ..observe.observations import (
@@ -56,6 +55,7 @@ from .aliasing import (
 )
 from .graph_mode import not_compiled, place_of
 from .initializers import begins, root_of, underlying_tensor
+from .memory import LEAVES_AS_IS
 from .signatures import CHANGING
 from .tensors import SHARED, gives_back, written_tensor
 
@@ -184,10 +184,8 @@ def write_through_views(
     stale = writer.stale = StaleReads(function.body, writer.written_at, writer.described).found
     function.body = writer.block(function.body, {}, [])
     for node in (one for one in own_nodes(function) if isinstance(one, (ast.Assign, ast.AugAssign, ast.Expr))):
-        other = next(iter(stale.get(place_of(node), ())), None)
-        if other is not None and not reached(node):
-            vars(node)[SHARED] = changes_too(node, other)
-        elif other is not None and note is not None and stale.pop(place_of(node)):
+        other = next(iter(stale.get(place_of(node), ())), None) if reached(node) else None  # else memory.py does it
+        if other is not None and note is not None and stale.pop(place_of(node)):
             note(node.lineno, f"{changes_too(node, other)}, on one way through {function.name}: use .clone()")
 
 
@@ -253,8 +251,8 @@ class _Writer:
                 self.idle.pop(name, None)
             for target, view in views_of(statement):
                 sure = self._is_tensor(view.base) or self._is_same(target, view)
-                if target != view.base and (sure or not self.kinds.get(view.base)):
-                    views[target] = view if sure or view.made is not None else replace(view, sure=False)
+                if target != view.base and (sure or (view.made is not None and not self.kinds.get(view.base))):
+                    views[target] = view
         return found
 
     def _with_change(self, statement: ast.stmt, views: Mapping[str, View], loops: Sequence[Loop]) -> Iterator[ast.stmt]:
@@ -366,6 +364,8 @@ class _Writer:
     def _noted(self, statement: ast.stmt, found: list[ast.stmt]) -> list[ast.stmt]:
         """What writes values back behind a statement; it is right where the other branches do not run."""
         names = {n.id for one in found for n in ast.walk(one) if isinstance(n, ast.Name)}
+        for one in found:
+            vars(one)[LEAVES_AS_IS] = True
         for name in names:
             self.stale.get(place_of(statement), {}).pop(name, None)
             for one in self.idle.get(name, ()):
@@ -553,9 +553,7 @@ class _Writer:
                 if view.base == now and other not in done:
                     done.add(other)
                     waiting.append(other)
-                    if not view.sure and self._read_after(other, statement, loops):
-                        vars(statement)[SHARED] = changes_too(statement, other)
-                    elif self._read_after(other, statement, loops) and view.made is not None:
+                    if self._read_after(other, statement, loops) and view.made is not None:
                         mark(view, other)
                         again = ast.Assign([ast.Name(other, ast.Store())], copy.deepcopy(view.made))
                         yield ast.fix_missing_locations(replacing(again, statement))
@@ -564,9 +562,6 @@ class _Writer:
 
     def _put_back(self, view: View, name: str, after: ast.stmt) -> Iterator[ast.stmt]:
         """The statement that gives a tensor the values that were written under the name of a view of it."""
-        if not view.sure:
-            vars(after)[SHARED] = changes_too(after, view.base)
-            return
         if view.made is None:
             yield self._assignment(view.base, view.index, name, None, after)
             return

@@ -225,7 +225,7 @@ class Reader:
                     kinds = [] if given is None else self.expression(given)
                     if isinstance(target, ast.expr):
                         if isinstance(statement, ast.AugAssign):
-                            self._augmented(target)
+                            kinds = self._augmented(target, kinds)
                         self.stored(target, kinds)
                     if isinstance(target, ast.Name) and isinstance(statement, ast.Assign) and not self.loops:
                         before.setdefault(target.id, self.variables.get(target.id, []))
@@ -273,12 +273,14 @@ class Reader:
         finally:
             self.variables |= {name: before.get(name, [UNSEEN]) for name in found}
 
-    def _augmented(self, target: ast.expr) -> None:
+    def _augmented(self, target: ast.expr, given: list[Kind]) -> list[Kind]:
+        """What a target may be after `target += given`, besides what it was: a tensor stays one."""
         there = copy.deepcopy(target)
         if not isinstance(target, (ast.Name, ast.Attribute)):
             self.stored(target, [])
         there.ctx = ast.Load()  # type: ignore[attr-defined]
         set_kinds(target, self.expression(there))
+        return [] if any(isinstance(kind, TensorKind) for kind in kinds_of(target)) else given
 
     def stored(self, target: ast.expr, kinds: list[Kind]) -> None:
         """Note the inferred kinds of a variable."""
@@ -292,7 +294,8 @@ class Reader:
         elif isinstance(target, ast.Subscript):
             owner = self.expression(target.value)
             self.expression(target.slice)
-            part = any(isinstance(kind, TensorKind) for kind in owner) and shares(target, self.context.function)
+            part = not isinstance(target.value, ast.Name) and any(isinstance(kind, TensorKind) for kind in owner)
+            part = part and shares(target, self.context.function)  # of a name's shared_writes.py says it
             if part or (UNSEEN in owner and not takes_items(target.value, self.context.function)):
                 raise Unwritable(f"{ast.unparse(target)} is written to")
 

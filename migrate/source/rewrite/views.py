@@ -55,7 +55,7 @@ from .aliasing import (
 )
 from .graph_mode import not_compiled, place_of
 from .initializers import begins, root_of, underlying_tensor
-from .memory import LEAVES_AS_IS
+from .shared_writes import LEAVES_AS_IS
 from .signatures import CHANGING
 from .tensors import SHARED, gives_back, written_tensor
 

@@ -34,7 +34,7 @@ from .context import Context, Problem, Stage, Unwritable, handles
 from .devices_and_no_grad import asks_for_device, before_leaving
 from .graph_mode import in_blocks, is_pure, iterated, negated
 from .replaced_methods import named_cells
-from .unexecuted_code import SAFE, Reader, refuse_lost, unseen_expression, unseen_statements, was_observed
+from .unexecuted_code import SAFE, Reader, unseen_expression, unseen_statements, was_observed
 
 SIMPLE = (ast.Raise, ast.Pass)
 ROUNDS = (ast.Continue, ast.Break)
@@ -226,7 +226,6 @@ class _Pruning:
         if len(body) == 1 and isinstance(first, ast.If):  # an `elif`
             try:
                 with self.context.strictly():
-                    refuse_lost(first)
                     self.reader.expression(first.test)
                     self.context.visit(copy.deepcopy(first.test))
                 with self.reader.narrowed(first.test):

@@ -7,6 +7,7 @@ asks this for the cells of its expressions; memory_of_calls.py says what functio
 from __future__ import annotations
 
 import ast
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -20,6 +21,8 @@ ABOUT, VIEWS, PIECES = ({*SHARED_MEMORY[key]} for key in ("facts", "views", "pie
 ITEMS = {"append", "extend", "insert", "update", "setdefault", "add", "appendleft"}  # put something into a container
 TAKEN = {"pop", "get", "popitem", "popleft", "values", "items", "copy", "__getitem__"}  # give what is in one
 ORDERED = {"reverse", "sort", "remove", "clear", "index", "count", "keys"}  # these leave its items in it
+ASKING = {"get", "values", "items", "copy", "__getitem__", "index", "count", "keys"}  # these change nothing
+IN_PLACE = re.compile(r"(?!requires_grad_|share_memory_)\w*[a-z0-9]_")
 ANY = "*"  # an item of a container of which it is not known which one it is
 
 
@@ -71,6 +74,10 @@ class Places(ABC):
     @abstractmethod
     def parts(self, nodes: Sequence[ast.expr], state: State) -> list[Cells]:
         """The cells of expressions that are read one after the other."""
+
+    @abstractmethod
+    def list_changed(self, owner: ast.expr, state: State) -> None:
+        """Note that a list or a dictionary gets other items."""
 
     @abstractmethod
     def of_property(self, node: ast.Attribute, state: State) -> Cells | None:
@@ -273,12 +280,29 @@ class Places(ABC):
         if cell.made in self.containers or self.outer(cell):
             state[place] = state.get(place, NONE) | cells
 
+    def layers(self, function: ast.expr, state: State) -> list[tuple[str, bool]]:
+        """The paths of the layers that a call may run, and whether it runs what is in one of them: a list's item."""
+        item = not isinstance(function, ast.Attribute)
+        root: ast.expr = function
+        while isinstance(root, (ast.Attribute, ast.Subscript)):
+            root = root.value
+        if not isinstance(root, ast.Name):
+            return []
+        key = key_of(function.slice).strip("'") if isinstance(function, ast.Subscript) else ANY
+        if isinstance(function, ast.Subscript) and (key.isidentifier() or key.isdigit()):
+            owners = self.look_up(function.value, state)
+            return [(f"{cell.made.removeprefix('self.')}.{key}", False) for cell in owners if cell.made[:5] == "self."]
+        cells = self.look_up(function, state)
+        return [(cell.made.removeprefix("self."), item) for cell in cells if cell.made.startswith("self.")]
+
     def of_container(self, node: ast.Call, name: str, owner: Cells, state: State) -> Cells | None:
         """What a method of a list or a dictionary does and gives; None for any other method."""
         containers = any(cell.made in self.containers for cell in owner)
         if not owner or name not in ITEMS | TAKEN | ORDERED or not (containers or name in ITEMS | {"get", "items"}):
             return None
         parts = self.parts([*node.args, *(word.value for word in node.keywords)], state)
+        if isinstance(node.func, ast.Attribute) and name not in ASKING:
+            self.list_changed(node.func.value, state)
         if name in ITEMS:
             unpacked = name in ("extend", "update")
             cells = NONE.union(*(self.items(one, state) if unpacked and one else one for one in parts))
@@ -289,7 +313,7 @@ class Places(ABC):
                 self.fill(cell, cells, state, appended=name == "append")
             return self.items(owner, state) if name == "setdefault" else NONE
         if name in ORDERED:
-            for cell in owner if name not in ("index", "count", "keys") else ():
+            for cell in owner if name not in ASKING else ():
                 loosen(cell, state)
             return NONE
         if name == "pop":
@@ -413,6 +437,15 @@ def _is_view(node: ast.expr) -> bool:
 def _adds_axis(node: ast.Subscript) -> bool:
     items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     return any(literal(one) == (True, None) for one in items)
+
+
+def in_turn(node: ast.expr) -> list[ast.expr]:
+    """A call such as `y.mul_(2).add_(1)`, those that it writes into, and what the first one does."""
+    found = [node]
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and IN_PLACE.fullmatch(node.func.attr):
+        node = node.func.value
+        found.append(node)
+    return found
 
 
 def is_path(node: ast.expr | None) -> bool:

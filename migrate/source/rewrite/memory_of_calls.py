@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ...source_files import literal
-from ..observe.observations import PlainKind, TensorKind, callees_of
+from ..observe.observations import PlainKind, TensorKind, callees_of, reached
+from .aliasing import LOST, changes_too, refuse
 from .context import Program
 from .memory import NONE, SHARED_MEMORY, Cell, Cells, Place, Places, State, cells_in
+from .tensors import SHARED
 
 
 class Write(NamedTuple):
@@ -254,3 +256,27 @@ def says_in_place(call: ast.Call) -> bool:
     place = SHARED_MEMORY["inplace"].get(ast.unparse(call.func).rpartition(".")[2], len(call.args))
     given = [*call.args[place : place + 1], *(word.value for word in call.keywords if word.arg == "inplace")]
     return any(literal(one) != (True, False) for one in given)
+
+
+def refuse_write(write: Write, where: ast.AST, name: str) -> None:
+    """Mark a write, or else what reads, where it did not run."""
+    statement = write.statement
+    if not write.idle:
+        if isinstance(where, ast.stmt) and not reached(where):
+            _lose(where, f"`{name}` is read here, which {ast.unparse(write.node)} may have changed")
+        return
+    here = f"{ast.unparse(statement)} changes `{name}`, which it reads"
+    why = changes_too(statement, name) if where is not statement else here
+    if isinstance(write.node, ast.AugAssign):
+        vars(write.node)[SHARED] = why
+    elif reached(statement) and isinstance(write.node, ast.Call):
+        refuse(write.node, why)
+    else:
+        _lose(statement, why)
+
+
+def _lose(statement: ast.stmt, why: str) -> None:
+    """Mark what a statement evaluates first."""
+    values = (getattr(statement, field, None) for field in ("value", "test", "iter"))
+    for value in [one for one in values if one is not None][:1]:
+        vars(value)[LOST] = why

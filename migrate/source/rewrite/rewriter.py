@@ -57,17 +57,8 @@ from .views import write_through_views
 
 # the files whose import registers their handlers
 HANDLERS = (
-    *(
-        einops_patterns,
-        library_lookups,
-        dataclasses_and_configs,
-        modules,
-        initializers,
-        tensors,
-        graph_mode,
-        control_flow,
-    ),
-    *(complex_tensors, devices_and_no_grad, replaced_methods),
+    *(einops_patterns, library_lookups, dataclasses_and_configs, modules, initializers, tensors, graph_mode),
+    *(control_flow, complex_tensors, devices_and_no_grad, replaced_methods),
 )
 
 
@@ -246,7 +237,7 @@ def _normalise(function: ast.FunctionDef, context: Context) -> None:
         compiled=not context.builds,
         note=lambda line, text: left_out.append(Problem(file, line, text, function.name)),
     )
-    refuse_shared(function, context.program, context.file, context.owner)
+    refuse_shared(function, context.program, context.file, context.owner, compiled=not context.builds)
     context.local |= {*local_names(function)}
     graph_mode.start_with_braces(function)
     expand_kwargs(function, context.program)

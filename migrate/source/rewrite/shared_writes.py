@@ -10,17 +10,16 @@ else the read, where that did not. What ran on both sides was observed, and is n
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from ...source_files import literal
 from ..observe.observations import TensorKind, always, kinds_of, reached
-from .aliasing import LOST, changes_too, refuse
 from .context import Program
 from .initializers import underlying_tensor
 from .memory import (
     ABOUT,
     ANY,
+    IN_PLACE,
     NONE,
     PIECES,
     SELF,
@@ -32,6 +31,7 @@ from .memory import (
     State,
     bound,
     cells_in,
+    in_turn,
     is_path,
     joined,
     key_of,
@@ -41,11 +41,10 @@ from .memory import (
     overlap,
     was_run,
 )
-from .memory_of_calls import Callee, Effects, Imported, Model, Write, arguments_of, says_in_place
-from .tensors import SHARED, gives_back
+from .memory_of_calls import Callee, Effects, Imported, Model, Write, arguments_of, refuse_write, says_in_place
+from .tensors import gives_back
 
 LEAVES_AS_IS = "leaves_as_is"  # attribute of a statement that gives a name the values written under another one
-IN_PLACE = re.compile(r"(?!requires_grad_|share_memory_)\w*[a-z0-9]_")
 COPIES = {"list", "tuple", "dict", "set", "sorted", "reversed", "iter", "filter", "OrderedDict", "deque", "defaultdict"}
 NUMBERS = {"len", "int", "float", "bool", "str", "isinstance", "hasattr", "type", "id", "round", "range", "callable"}
 DEEP = 4  # calls of calls that are followed
@@ -55,9 +54,10 @@ class Memory(Places):
     """The places of one function: `found` has, for each write and each statement that reads an old place, its name."""
 
     def __init__(
-        self, function: ast.FunctionDef, model: Model, around: Sequence[ast.AST] = (), free: Iterable[str] = ()
+        self, function: ast.FunctionDef, model: Model, around: Sequence[ast.AST] = (), free: Iterable[str] = (), *,
+        compiled: bool = False,
     ) -> None:  # fmt: skip
-        self.function, self.model, self.around = function, model, (*around, function)
+        self.function, self.model, self.around, self.compiled = function, model, (*around, function), compiled
         super().__init__()
         self.writes: list[Write] = []
         self.effects = Effects(writes=self.writes, containers=self.containers)
@@ -221,6 +221,7 @@ class Memory(Places):
     def _put_item(self, owner: ast.expr, index: ast.expr, given: frozenset[Cell | int], state: State) -> None:
         cells, key = self.look_up(owner, state), key_of(index)
         containers = [cell for cell in cells if cell.made in self.containers]
+        self.list_changed(owner, state)
         tensor = always(kinds_of(owner), TensorKind)
         if len(containers) < len(cells) and not isinstance(literal(index)[1], str):
             self._write(frozenset({*cells} - {*containers}), self.targets(owner, state), self.now, state)
@@ -237,6 +238,7 @@ class Memory(Places):
         kinds = {self.containers.get(cell.made, "") for cell in cells}
         listed = isinstance(node.value, (ast.List, ast.ListComp, ast.Tuple))
         if isinstance(node.op, ast.Add) and cells and (kinds <= {"list"} or (listed and "tuple" not in kinds)):
+            self.list_changed(load, state)
             for cell in cells:
                 self.fill(cell, self.items(value, state), state)
         elif isinstance(node.op, ast.Add) and kinds == {"tuple"}:
@@ -273,6 +275,14 @@ class Memory(Places):
                 through = next((place for place in own if place.of is None or self.outer(place.of)), None)
                 self.effects.changed.setdefault(cell, {})[number] = through
 
+    def list_changed(self, owner: ast.expr, state: State) -> None:
+        """Note that a list or a dictionary gets other items: where MindSpore compiles, a variable has its own."""
+        own = self.places(owner, state)
+        cells = frozenset(cell for cell in self.look_up(owner, state) if cell.made in self.containers)
+        others = [place for place, there in state.items() if place.of is None and place not in own and cells & there]
+        for place in others if self.compiled else ():
+            state[place] |= {self._number(Write(self.now, self.now, not reached(self.now), self.model.file))}
+
     def _number(self, write: Write) -> int:
         known = [number for number, one in enumerate(self.writes) if one.node is write.node]
         if not known:
@@ -301,7 +311,7 @@ class Memory(Places):
             case _, ast.List(elts=elts) | ast.Tuple(elts=elts):
                 self._put(target, frozenset[Cell]().union(*(self.value(one, state) for one in elts)), state)
             case _:
-                self._put(target, self.items(self.look_up(over, state), state), state)
+                self._put(target, self.items(self.look_up(over, state, deep=True), state), state)
 
     def value(self, node: ast.expr, state: State) -> Cells:
         """The cells of an expression that is read."""
@@ -364,10 +374,8 @@ class Memory(Places):
         elif isinstance(node, ast.Attribute) and node.attr in VIEWS:
             return self.value(node.value, state)
         elif isinstance(node, ast.Subscript):
-            owner = self.look_up(node.value, state)
-            if any(cell.made not in self.containers for cell in owner):
-                for place in self.places(node.value, state):
-                    self.read(place, state, ast.unparse(node.value))
+            for place in self.places(node.value, state):
+                self.read(place, state, ast.unparse(node.value))
         cells = self.look_up(node, state)
         for place in self.places(node, state):
             self.read(place, state, ast.unparse(node))
@@ -410,7 +418,8 @@ class Memory(Places):
         method = isinstance(function, ast.Attribute) and not self._of_module(node)
         if (name in NUMBERS and not method) or (method and name in ABOUT):
             for one in (*node.args, *(word.value for word in node.keywords)):
-                self.look_up(one, state)
+                if any(cell.made in self.containers for cell in self.look_up(one, state)):
+                    self.look_up(one, state, deep=True)
             return self.look_up(function.value, state) & NONE if isinstance(function, ast.Attribute) else NONE
         owner = self.look_up(function.value, state) if isinstance(function, ast.Attribute) and method else NONE
         ran = self._callees(node, state)
@@ -437,7 +446,7 @@ class Memory(Places):
         parts = [*given.values()]
         first = next(iter(given), None)
         words = {word.arg: word.value for word in node.keywords}
-        layers = self._layers(node.func, state)
+        layers = self.layers(node.func, state)
         own = isinstance(node.func, ast.Name) and node.func.id in COPIES
         into = words.get("out")
         said = self._says_so(words) and not name[:1].isupper()
@@ -445,8 +454,8 @@ class Memory(Places):
             of_init = ".init." in self.model.name(node.func) if self._of_module(node) else False
             into = first if not of_init and not isinstance(first, ast.Starred) else into
         if into is not None and (cells := given.get(into)):
-            alone = isinstance(self.now, ast.Expr) and node in _chain(self.now.value)
-            into = _chain(into)[-1]
+            alone = isinstance(self.now, ast.Expr) and node in in_turn(self.now.value)
+            into = in_turn(into)[-1]
             method = isinstance(node.func, ast.Attribute) and not self._of_module(node)
             written = alone and (method or IN_PLACE.fullmatch(name) is not None)
             if alone and len(given) > 1 and any(overlap(into, one) for one in [*given][1:]):
@@ -490,21 +499,6 @@ class Memory(Places):
     def _says_so(self, words: Mapping[str | None, ast.expr]) -> bool:
         return "inplace" in words and literal(words["inplace"]) != (True, False)
 
-    def _layers(self, function: ast.expr, state: State) -> list[tuple[str, bool]]:
-        """The paths of the layers that a call may run, and whether it runs what is in one of them: a list's item."""
-        item = not isinstance(function, ast.Attribute)
-        root: ast.expr = function
-        while isinstance(root, (ast.Attribute, ast.Subscript)):
-            root = root.value
-        if not isinstance(root, ast.Name):
-            return []
-        key = key_of(function.slice).strip("'") if isinstance(function, ast.Subscript) else ANY
-        if isinstance(function, ast.Subscript) and (key.isidentifier() or key.isdigit()):
-            owners = self.look_up(function.value, state)
-            return [(f"{cell.made.removeprefix('self.')}.{key}", False) for cell in owners if cell.made[:5] == "self."]
-        cells = self.look_up(function, state)
-        return [(cell.made.removeprefix("self."), item) for cell in cells if cell.made.startswith("self.")]
-
     def _acts(self, function: ast.expr, layers: Sequence[tuple[str, bool]], state: State) -> bool:
         if isinstance(function, ast.Call):
             return says_in_place(function)
@@ -516,7 +510,7 @@ class Memory(Places):
             found = [Callee(self.inner[node.func.id], self.model)]
         else:
             found = self.model.called(node)
-        for path, item in self._layers(node.func, state) if not found else ():
+        for path, item in self.layers(node.func, state) if not found else ():
             found = [*found, *self.model.forwards(path, item)]
         return [one for one in found if one.node not in self.around and len(self.around) <= DEEP]
 
@@ -561,50 +555,24 @@ class Memory(Places):
         return imported.cells(effects.gives)
 
 
-def _chain(node: ast.expr) -> list[ast.expr]:
-    """A call such as `y.mul_(2).add_(1)`, those that it writes into, and what the first one does."""
-    found = [node]
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and IN_PLACE.fullmatch(node.func.attr):
-        node = node.func.value
-        found.append(node)
-    return found
-
-
-def refuse_shared(function: ast.FunctionDef, program: Program, file: str, owner: str) -> None:
+def refuse_shared(function: ast.FunctionDef, program: Program, file: str, owner: str, *, compiled: bool) -> None:
     """Mark what did not run and writes into memory of which another place is read, or reads what a write has made old,
     as code that cannot be written; in place."""
     nodes = [*ast.walk(function)]
     if all(reached(n) for n in nodes if isinstance(n, ast.stmt) and n is not function):
         return
-    memory = Memory(function, Model(program, file, owner))
+    memory = Memory(function, Model(program, file, owner), compiled=compiled)
     every = [memory, *(Memory(one, memory.model, (function,), memory.local) for one in memory.inner.values())]
     for each in every:
         for (number, where), name in each.found.items():
-            _refuse(each.writes[number], where, name)
+            refuse_write(each.writes[number], where, name)
     changed = [number for numbers in memory.effects.changed.values() for number in numbers]
     idle = [memory.writes[number] for number in dict.fromkeys(changed) if memory.writes[number].idle]
     if idle and any(map(reached, function.body)):
         faults = _faults_of_callers(program)
         for write in idle:
             if (name := faults.get((file, vars(write.node).get("number")))) is not None:
-                _refuse(write, write.statement, name)
-
-
-def _refuse(write: Write, where: ast.AST, name: str) -> None:
-    """Mark a write, or else what reads, where it did not run."""
-    statement = write.statement
-    if not write.idle:
-        if isinstance(where, ast.stmt) and not reached(where) and not isinstance(where, ast.FunctionDef):
-            vars(where)[LOST] = f"`{name}` is read here, which {ast.unparse(write.node)} may have changed"
-        return
-    here = f"{ast.unparse(statement)} changes `{name}`, which it reads"
-    why = changes_too(statement, name) if where is not statement else here
-    if isinstance(write.node, ast.AugAssign):
-        vars(write.node)[SHARED] = why
-    elif reached(statement) and isinstance(write.node, ast.Call):
-        refuse(write.node, why)
-    else:
-        vars(statement)[LOST] = why
+                refuse_write(write, write.statement, name)
 
 
 def _faults_of_callers(program: Program) -> dict[tuple[str, int | None], str]:

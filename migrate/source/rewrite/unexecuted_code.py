@@ -84,12 +84,6 @@ STATEMENTS: tuple[type[ast.stmt], ...] = (ast.Assign, ast.AugAssign, ast.AnnAssi
 STATEMENTS += (ast.For, ast.Raise, ast.Pass, ast.Assert, ast.Continue, ast.Break, ast.Nonlocal)
 
 
-def refuse_lost(statement: ast.stmt) -> None:
-    """Raise Unwritable for a statement that was found to compute something else in MindSpore."""
-    if LOST in vars(statement):
-        raise Unwritable(vars(statement)[LOST])
-
-
 def was_observed(node: ast.expr) -> bool:
     """Whether an expression was evaluated; a constant counts as such."""
     return bool(kinds_of(node)) or not isinstance(node, EXPRESSIONS)
@@ -205,7 +199,6 @@ class Reader:
         body[:] = [kept for statement in body for kept in self._possible(statement)] or [ast.Pass()] * bool(body)
         before: dict[str, list[Kind]] = {}
         for statement in body:
-            refuse_lost(statement)
             if not isinstance(statement, STATEMENTS) and not says_how(statement, self.resolve):
                 raise Unwritable(f"a statement of this kind ({type(statement).__name__}) is not read")
             if isinstance(statement, ast.For):
@@ -317,6 +310,8 @@ class Reader:
 
     def expression(self, node: ast.expr) -> list[Kind]:
         """The inferred kinds of an expression; notes them on all of its parts. Raises Unwritable."""
+        if LOST in vars(node):
+            raise Unwritable(vars(node)[LOST])
         if isinstance(node, EXPRESSIONS) and kinds_of(node):
             return kinds_of(node)
         found = self._read(node)

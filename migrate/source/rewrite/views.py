@@ -61,6 +61,7 @@ from .tensors import SHARED, gives_back, written_tensor
 
 Loop = ast.For | ast.While
 Note = Callable[[int, str], None]
+LISTS = (ast.List, ast.Dict, ast.ListComp, ast.DictComp)
 _BLOCKS = (ast.For, ast.While, ast.If, ast.With, ast.Try)
 
 
@@ -205,6 +206,10 @@ class _Writer:
         self.kinds: dict[str, dict[Kind, None]] = {}
         self.stale: dict[tuple[int, int], dict[str, None]] = {}
         self.idle: dict[str, list[ast.stmt]] = {}  # names -> what did not run and would give them other tensors
+        pairs = [(t, n.value) for n in self.statements if isinstance(n, ast.Assign) for t in n.targets]
+        others = {t for t, value in pairs if not isinstance(value, LISTS)}
+        self.lists = {t.id for t, _ in pairs if isinstance(t, ast.Name)}
+        self.lists -= {n.id for t in others for n in ast.walk(t) if isinstance(n, ast.Name)}
         self.described = {n.value for n in ast.walk(function) if isinstance(n, ast.Attribute) and n.attr in ABOUT}
         for node in ast.walk(function):
             if isinstance(node, ast.Name):
@@ -519,9 +524,10 @@ class _Writer:
         return always(self.kinds.get(name, ()), TensorKind)
 
     def is_container(self, name: str) -> bool:
-        """Whether a name always was a list or a dictionary, in a function that MindSpore may compile."""
+        """Whether a name always was a list or a dictionary, or gets only new ones; where MindSpore may compile it."""
         kinds = [*self.kinds.get(name, ())]
-        return self.compiled and (always(kinds, DictKind) or always_sequences(kinds, "list"))
+        known = always(kinds, DictKind) or always_sequences(kinds, "list") or (not kinds and name in self.lists)
+        return self.compiled and known
 
     def _may_be(self, name: str) -> bool:
         """Whether it is one, or is only in code that did not run."""
@@ -529,7 +535,7 @@ class _Writer:
 
     def _is_same(self, name: str, view: View) -> bool:
         """Whether a name stands for a list or dictionary itself, or for one in another; a slice of a list is a copy."""
-        whole = view.index is not None and isinstance(view.index, ast.Slice)
+        whole = view.index is not None and (isinstance(view.index, ast.Slice) or not self.kinds.get(view.base))
         return self._may_be(name) and self.is_container(view.base) and not whole
 
     def changed(self, statement: ast.stmt) -> list[str]:

@@ -22,6 +22,7 @@ ITEMS = {"append", "extend", "insert", "update", "setdefault", "add", "appendlef
 TAKEN = {"pop", "get", "popitem", "popleft", "values", "items", "copy", "__getitem__"}  # give what is in one
 ORDERED = {"reverse", "sort", "remove", "clear", "index", "count", "keys"}  # these leave its items in it
 ASKING = {"get", "values", "items", "copy", "__getitem__", "index", "count", "keys"}  # these change nothing
+DEEPEST = 6  # attributes of attributes that are told apart
 IN_PLACE = re.compile(r"(?!requires_grad_|share_memory_)\w*[a-z0-9]_")
 ANY = "*"  # an item of a container of which it is not known which one it is
 
@@ -39,7 +40,7 @@ class Cell(NamedTuple):
 
     def of_part(self, kind: str, key: str) -> Cell:
         """A part of it."""
-        return self._replace(part=(*self.part, (kind, key))[:3])
+        return self._replace(part=self.part or ((kind, key),))
 
 
 class Place(NamedTuple):
@@ -92,7 +93,7 @@ class Places(ABC):
                 return [Place(cell, attr) for cell in self.look_up(owner, state)]
             case ast.Subscript(value=owner, slice=index):
                 cells = self.look_up(owner, state)
-                if cells and all(cell.made in self.containers for cell in cells):
+                if key_of(index).startswith("'") or (cells and all(cell.made in self.containers for cell in cells)):
                     return [Place(cell, self._at(cell, key_of(index), state)) for cell in cells]
         return []
 
@@ -135,7 +136,7 @@ class Places(ABC):
             if known is None and cell.made in self.containers:
                 known = self.items(frozenset({cell}), state)
             if known is None:
-                known = state[Place(cell, node.attr)] = frozenset({Cell(f"{cell.made}.{node.attr}")})
+                known = state[Place(cell, node.attr)] = self.unknown(cell, node.attr)
             found |= cells_in(known)
         return frozenset(found)
 
@@ -143,11 +144,11 @@ class Places(ABC):
         """Whether it was there before the call."""
         return not cell.made[:1].isdigit()
 
-    def read(self, place: Place, state: State, text: str) -> None:
+    def read(self, place: Place, state: State, text: str = "") -> None:
         """Note that a place is read: a fault, where a write has made it old."""
         for one in state.get(place, NONE):
             if isinstance(one, int):
-                self.found.setdefault((one, self.now), text)
+                self.found.setdefault((one, self.now), text or self.text(place, state))
 
     def text(self, place: Place, state: State) -> str:
         """A place as a reader knows it: `self.h`, `parts[0]`."""
@@ -159,15 +160,16 @@ class Places(ABC):
 
     def within(self, cells: Cells, state: State) -> list[Place]:
         """The attributes and items of cells, and of what these have."""
+        inside: dict[Cell | None, list[Place]] = {}
+        for place in state:
+            inside.setdefault(place.of, []).append(place)
         found: list[Place] = []
-        waiting, done = [*cells], set()
+        waiting, done = {*cells}, set[Cell]()
         while waiting:
             cell = waiting.pop()
             done.add(cell)
-            for place in state:
-                if place.of == cell:
-                    found.append(place)
-                    waiting += [one for one in cells_in(state[place]) if one not in done]
+            found += inside.get(cell, [])
+            waiting |= {one for place in inside.get(cell, ()) for one in cells_in(state[place])} - done
         return found
 
     def items(self, cells: Cells, state: State) -> Cells:
@@ -178,7 +180,7 @@ class Places(ABC):
                 place.of.made in self.containers or place.name == ANY or place.name[:1] in "'-0123456789"
             ):
                 found |= cells_in(state[place])
-                self.read(place, state, self.text(place, state))
+                self.read(place, state)
         return frozenset(found)
 
     def item(self, cells: Cells, key: str, state: State) -> Cells:
@@ -190,16 +192,23 @@ class Places(ABC):
             if cell.made in self.containers:
                 every = [place for place in state if place.of == cell]
                 for place in known if known and at != ANY else every:
-                    self.read(place, state, self.text(place, state))
+                    self.read(place, state)
                     items = cells_in(state[place])
                     apart = place.name == ANY and key != ANY
                     found |= {one.of_part(cell.made, key) if apart and self._apart(cell, one) else one for one in items}
-            else:
-                found.add(cell.of_part("[]", key) if key != ANY else cell)
-                for place in known:
-                    self.read(place, state, self.text(place, state))
-                    found |= cells_in(state[place])
+                continue
+            if key.startswith("'") and Place(cell, key) not in state:  # no tensor has such items
+                known.append(Place(cell, key))
+                state[Place(cell, key)] = self.unknown(cell, key)
+            found |= set() if key.startswith("'") else {cell.of_part("[]", key) if key != ANY else cell}
+            for place in known:
+                self.read(place, state)
+                found |= cells_in(state[place])
         return frozenset(found)
+
+    def unknown(self, cell: Cell, name: str) -> Cells:
+        """What an attribute or an item has of which nothing is known: a cell of its own."""
+        return frozenset({Cell(f"{cell.made}.{name}") if cell.made.count(".") < DEEPEST else cell})
 
     def _at(self, cell: Cell, key: str, state: State) -> str:
         """The name of an item that an index picks, also of one from the end; any, where that is not known."""
@@ -225,6 +234,8 @@ class Places(ABC):
             kind = self.containers[next(iter(containers)).made]
             found = self.container(index, kind, {ANY: self.items(containers, state)}, state)
         others = cells - containers
+        if key_of(index).startswith("'"):
+            return found | self.item(others, key_of(index), state)
         if not others or self._copies(index, state):
             return found | (self.new(index, state) if others else NONE)
         kind, key = cut(index)
@@ -257,7 +268,9 @@ class Places(ABC):
         def aged(one: Cell | int) -> Cell | int:
             return one._replace(earlier=True) if isinstance(one, Cell) and one.made in made else one
 
-        for place in [*state]:
+        every = ([place.of, *there] for place, there in state.items())
+        hit = any(isinstance(one, Cell) and one.made in made for there in every for one in there)
+        for place in [*state] if hit else ():
             there = frozenset(map(aged, state.pop(place)))
             of = place._replace(of=place.of._replace(earlier=True)) if place.of and place.of.made in made else place
             state[of] = state.get(of, NONE) | there
@@ -292,7 +305,14 @@ class Places(ABC):
         if isinstance(function, ast.Subscript) and (key.isidentifier() or key.isdigit()):
             owners = self.look_up(function.value, state)
             return [(f"{cell.made.removeprefix('self.')}.{key}", False) for cell in owners if cell.made[:5] == "self."]
-        cells = self.look_up(function, state)
+        cells = self.look_up(function.value if isinstance(function, ast.Attribute) else function, state)
+        if isinstance(function, ast.Attribute):
+            made = [
+                one
+                for cell in cells
+                for one in state.get(Place(cell, function.attr), [Cell(f"{cell.made}.{function.attr}")])
+            ]
+            cells = cells_in(made)
         return [(cell.made.removeprefix("self."), item) for cell in cells if cell.made.startswith("self.")]
 
     def of_container(self, node: ast.Call, name: str, owner: Cells, state: State) -> Cells | None:
@@ -346,14 +366,16 @@ def joined(states: Iterable[State | None]) -> State | None:
     """What is known where several ways meet; None where none gets there."""
     every = [state for state in states if state is not None]
     found: State = {}
-    for cell in {place.of for state in every for place in state if place.of is not None and place.name.isdigit()}:
-        kept = {
-            frozenset(place.name for place in state if place.of == cell) for state in every if cell in _known(state)
-        }
-        for state in every if len(kept) > 1 else ():
-            loosen(cell, state)
+    numbered = [_numbered(state) for state in every]
+    for cell in {cell for one in numbered for cell in one}:
+        if len({frozenset(one.get(cell, ())) for one in numbered}) > 1:
+            has = [n for n, state in enumerate(every) if any(cell in there for there in state.values())]
+            differ = len({frozenset(numbered[n].get(cell, ())) for n in has}) > 1
+            for n in has if differ else ():
+                loosen(cell, every[n])
     for place in dict.fromkeys(place for state in every for place in state):
-        outer = place.of is not None and not place.of.made[:1].isdigit() and place.name[:1].isalpha()
+        named = not place.name.isdigit() and place.name != ANY
+        outer = named and place.of is not None and not place.of.made[:1].isdigit()
         default = frozenset({Cell(f"{place.of.made}.{place.name}")}) if outer and place.of is not None else NONE
         found[place] = frozenset[Cell | int]().union(*(state.get(place, default) for state in every))
     return found if every else None
@@ -367,9 +389,13 @@ def loosen(cell: Cell, state: State) -> None:
         state[Place(cell, ANY)] = state.get(Place(cell, ANY), NONE) | there
 
 
-def _known(state: State) -> set[Cell]:
-    """The cells that something has."""
-    return {cell for there in state.values() for cell in cells_in(there)}
+def _numbered(state: State) -> dict[Cell, set[str]]:
+    """The numbers of the items that lists and tuples are known to have."""
+    found: dict[Cell, set[str]] = {}
+    for place in state:
+        if place.of is not None and place.name.isdigit():
+            found.setdefault(place.of, set()).add(place.name)
+    return found
 
 
 def meet(one: Cell, other: Cell) -> bool:
@@ -395,7 +421,8 @@ def _apart(key: str, other: str) -> bool:
 def key_of(index: ast.expr) -> str:
     """An index that is a constant, as the name of an item."""
     known, value = literal(index)
-    return repr(value) if known and isinstance(value, (int, str)) and not isinstance(value, bool) else ANY
+    plain = isinstance(value, (int, str)) and not isinstance(value, bool)
+    return repr(value) if known and plain and not {".", '"', "'"}.intersection(str(value)) else ANY
 
 
 def cut(index: ast.expr) -> tuple[str, str]:

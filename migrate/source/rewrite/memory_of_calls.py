@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from ...source_files import literal
 from ..observe.observations import PlainKind, TensorKind, callees_of, reached
 from .aliasing import LOST, changes_too, refuse
 from .context import Program
-from .memory import NONE, SHARED_MEMORY, Cell, Cells, Place, Places, State, cells_in
+from .memory import ANY, NONE, SHARED_MEMORY, Cell, Cells, Place, Places, State, cells_in
 from .tensors import SHARED
 
 
@@ -93,7 +93,12 @@ class Imported:
             given = cells_in(there) - {Cell(f"{place.of.made}.{place.name}")}
             for owner in self.cells({place.of}) if given else ():
                 target = Place(owner, place.name)
-                before = self.state.get(target, frozenset({Cell(f"{owner.made}.{place.name}")}))
+                first = (
+                    NONE
+                    if place.name.isdigit() or place.name == ANY
+                    else frozenset({Cell(f"{owner.made}.{place.name}")})
+                )
+                before = self.state.get(target, first)
                 self.state[target] = before | self.cells(given)
 
 
@@ -194,8 +199,11 @@ class Model:
 
     def _matching(self, path: str, item: bool) -> list[tuple[str, list[str]]]:
         """The modules of the model, and their classes, that an attribute of the class is; item: or that are in it."""
+        known: dict[tuple[str, str, bool], list[tuple[str, list[str]]]] = vars(self.program).setdefault("matching", {})
+        if (self.owner, path, item) in known:
+            return known[self.owner, path, item]
         classes = {at: bases for at, bases in self.program.facts.classes.items() if bases}
-        found: list[tuple[str, list[str]]] = []
+        found = known[self.owner, path, item] = list[tuple[str, list[str]]]()
         for above in [at for at, bases in classes.items() if self.owner in bases]:
             for at, bases in classes.items():
                 if at == above or not f"{at}.".startswith(f"{above}." if above else ""):
@@ -213,13 +221,18 @@ class Model:
         known = self.program.facts.in_place
         return any(at in known for at, _ in found) if found else any(map(self._says_so, self._made(path)))
 
-    def _made(self, path: str) -> Iterator[ast.expr]:
-        """What the class assigns to an attribute, where no such module was made."""
-        for base in self.program.facts.bases(self.owner):
-            _, cls = self.program.class_of(base) or ("", None)
-            for node in ast.walk(cls) if cls is not None else ():
-                if isinstance(node, ast.Assign) and f"self.{path}" in map(ast.unparse, node.targets):
-                    yield node.value
+    def _made(self, path: str) -> list[ast.expr]:
+        """What the class assigns to an attribute of its objects, in any method."""
+        known: dict[str, dict[str, list[ast.expr]]] = vars(self.program).setdefault("attributes_made", {})
+        if self.owner not in known:
+            found = known[self.owner] = {}
+            for base in self.program.facts.bases(self.owner):
+                _, cls = self.program.class_of(base) or ("", ast.Pass())
+                for node in ast.walk(cls):
+                    for target in node.targets if isinstance(node, ast.Assign) else ():
+                        if isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self":
+                            found.setdefault(target.attr, []).append(node.value)
+        return known[self.owner].get(path, [])
 
     def _says_so(self, made: ast.expr) -> bool:
         while (

@@ -13,7 +13,7 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 
 from ...source_files import literal
-from ..observe.observations import TensorKind, always, kinds_of, reached
+from ..observe.observations import TensorKind, always, callees_of, kinds_of, reached
 from .context import Program
 from .initializers import underlying_tensor
 from .memory import (
@@ -166,7 +166,7 @@ class Memory(Places):
         own = {cell for cells in end.values() for cell in cells_in(cells) if self.outer(cell)} | {Cell("self")}
         self.now = self.function
         for place in self.within(frozenset(own), end):
-            self.read(place, end, self.text(place, end))
+            self.read(place, end)
         self.effects.end = end
         if not gives_back(self.function):
             stored = bound(self.function, arguments=False)
@@ -569,27 +569,40 @@ def refuse_shared(function: ast.FunctionDef, program: Program, file: str, owner:
     changed = [number for numbers in memory.effects.changed.values() for number in numbers]
     idle = [memory.writes[number] for number in dict.fromkeys(changed) if memory.writes[number].idle]
     if idle and any(map(reached, function.body)):
-        faults = _faults_of_callers(program)
+        faults = _faults_of_callers(program, function.name)
         for write in idle:
             if (name := faults.get((file, vars(write.node).get("number")))) is not None:
                 refuse_write(write, write.statement, name)
 
 
-def _faults_of_callers(program: Program) -> dict[tuple[str, int | None], str]:
-    """The writes that did not run, by file and number, into what a caller that ran reads afterwards; what it reads."""
-    known: dict[tuple[str, int | None], str] | None = vars(program).get("faults_of_callers")
+def _faults_of_callers(program: Program, name: str) -> dict[tuple[str, int | None], str]:
+    """The writes that did not run, by file and number, into what a caller of functions of this name reads afterwards;
+    what it reads. Callers that hand it on are gone over as well."""
+    known: dict[str, dict[tuple[str, int | None], str]] = vars(program).setdefault("faults_of_callers", {})
+    if name in known:
+        return known[name]
+    found = known[name] = {}
+    for one in program.facts.functions:
+        node = program.node(one)
+        if node is None or "<locals>" in one.name or name not in _calls(node):
+            continue
+        memory = Memory(node, Model(program, one.file, one.qualified.rpartition(".")[0] if "." in one.name else ""))
+        for (number, _), place in memory.found.items():
+            waiting = [*memory.writes[number].causes] if not memory.writes[number].idle else []
+            while waiting:
+                write = waiting.pop()
+                waiting += write.causes
+                found.setdefault((write.file, vars(write.node).get("number")), place)
+        if any(memory.writes[n].causes for numbers in memory.effects.changed.values() for n in numbers):
+            found |= {key: place for key, place in _faults_of_callers(program, node.name).items() if key not in found}
+    return found
+
+
+def _calls(function: ast.FunctionDef) -> set[str]:
+    """The names of the functions that ran as a function called them."""
+    known: set[str] | None = vars(function).get("calls")
     if known is None:
-        known = vars(program)["faults_of_callers"] = {}
-        for one in program.facts.functions:
-            node = program.node(one)
-            if node is None or "<locals>" in one.name:
-                continue
-            owner = one.qualified.rpartition(".")[0] if "." in one.name else ""
-            memory = Memory(node, Model(program, one.file, owner))
-            for (number, _), name in memory.found.items():
-                waiting = [*memory.writes[number].causes] if reached(memory.writes[number].statement) else []
-                while waiting:
-                    write = waiting.pop()
-                    waiting += write.causes
-                    known.setdefault((write.file, vars(write.node).get("number")), name)
+        names = [name for node in ast.walk(function) if isinstance(node, ast.Call) for name in callees_of(node)]
+        known = {"forward" if name.startswith("module ") else name.rpartition(".")[2] for name in names}
+        vars(function)["calls"] = known
     return known

@@ -66,6 +66,7 @@ class Places(ABC):
         self.containers: dict[str, str] = {}  # where a container was made -> what it is
         self.apart: set[str] = set()  # containers whose items share nothing with each other
         self.found: dict[tuple[int, ast.AST], str] = {}
+        self.local: set[str] = set()  # the names of its variables
         self.now: ast.stmt = ast.Pass()  # the statement that is looked at
 
     @abstractmethod
@@ -157,6 +158,24 @@ class Places(ABC):
         holders = [one.name for one, there in state.items() if one.of is None and place.of in there]
         owner = next(iter(sorted(holders)), place.of.made if self.outer(place.of) else "it")
         return f"{owner}.{place.name}" if place.name.isidentifier() else f"{owner}[{place.name.replace(ANY, '…')}]"
+
+    def seen(self, node: ast.expr, state: State) -> Cells:
+        """The cells of a name, an attribute or an item, which is read with all that is in it."""
+        if isinstance(node, ast.Name):
+            self.read(Place(None, node.id), state, node.id)
+        elif isinstance(node, ast.Attribute) and node.attr in ABOUT:
+            return self.look_up(node.value, state) & NONE
+        elif isinstance(node, ast.Attribute) and node.attr in VIEWS:
+            return self.value(node.value, state)
+        elif isinstance(node, ast.Subscript):
+            for place in self.places(node.value, state):
+                self.read(place, state, ast.unparse(node.value))
+        cells = self.look_up(node, state)
+        for place in self.places(node, state):
+            self.read(place, state, ast.unparse(node))
+        for place in self.within(cells - {Cell("self")}, state):
+            self.read(place, state, ast.unparse(node))
+        return cells
 
     def within(self, cells: Cells, state: State) -> list[Place]:
         """The attributes and items of cells, and of what these have."""
@@ -292,6 +311,13 @@ class Places(ABC):
             loosen(cell, state)
         if cell.made in self.containers or self.outer(cell):
             state[place] = state.get(place, NONE) | cells
+
+    def of_module(self, node: ast.Call) -> bool:
+        """Whether a call is of a function of a module, or of a class, by its name."""
+        root: ast.expr = node.func
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        return isinstance(root, ast.Name) and root.id not in self.local | {"self", "cls"}
 
     def layers(self, function: ast.expr, state: State) -> list[tuple[str, bool]]:
         """The paths of the layers that a call may run, and whether it runs what is in one of them: a list's item."""
@@ -523,4 +549,5 @@ def number_arguments(function: ast.FunctionDef) -> set[str]:
 
 
 def was_run(node: ast.expr) -> bool:
-    return bool(kinds_of(node) or callees_of(node))
+    """Whether an expression was evaluated in the run."""
+    return bool(kinds_of(node)) or (isinstance(node, ast.Call) and bool(callees_of(node)))

@@ -93,11 +93,8 @@ class Imported:
             given = cells_in(there) - {Cell(f"{place.of.made}.{place.name}")}
             for owner in self.cells({place.of}) if given else ():
                 target = Place(owner, place.name)
-                first = (
-                    NONE
-                    if place.name.isdigit() or place.name == ANY
-                    else frozenset({Cell(f"{owner.made}.{place.name}")})
-                )
+                plain = place.name.isdigit() or place.name == ANY
+                first = NONE if plain else self.memory.unknown(owner, place.name)
                 before = self.state.get(target, first)
                 self.state[target] = before | self.cells(given)
 
@@ -228,8 +225,8 @@ class Model:
             found = known[self.owner] = {}
             for base in self.program.facts.bases(self.owner):
                 _, cls = self.program.class_of(base) or ("", ast.Pass())
-                for node in ast.walk(cls):
-                    for target in node.targets if isinstance(node, ast.Assign) else ():
+                for node in [one for one in ast.walk(cls) if isinstance(one, ast.Assign)]:
+                    for target in node.targets:
                         if isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self":
                             found.setdefault(target.attr, []).append(node.value)
         return known[self.owner].get(path, [])
@@ -264,6 +261,11 @@ class Model:
         return self._first(f"{base}.forward" for base in classes[at] if not base.startswith("torch."))
 
 
+def in_place_said(words: Mapping[str | None, ast.expr]) -> bool:
+    """Whether a call may be given `inplace=True`."""
+    return "inplace" in words and literal(words["inplace"]) != (True, False)
+
+
 def says_in_place(call: ast.Call) -> bool:
     """Whether a call makes a layer that may change what it is given, by its argument `inplace`."""
     place = SHARED_MEMORY["inplace"].get(ast.unparse(call.func).rpartition(".")[2], len(call.args))
@@ -288,8 +290,27 @@ def refuse_write(write: Write, where: ast.AST, name: str) -> None:
         _lose(statement, why)
 
 
+def refuse_all(function: ast.FunctionDef) -> None:
+    """Mark all that did not run and may write into a tensor."""
+    for node in ast.walk(function):
+        match node:
+            case ast.AugAssign() | ast.Assign(targets=[ast.Subscript(), *_]) | ast.Expr(value=ast.Call()):
+                if not reached(node):
+                    _lose(node, f"what else {ast.unparse(node)} may change is too much to follow")
+
+
 def _lose(statement: ast.stmt, why: str) -> None:
     """Mark what a statement evaluates first."""
     values = (getattr(statement, field, None) for field in ("value", "test", "iter"))
     for value in [one for one in values if one is not None][:1]:
         vars(value)[LOST] = why
+
+
+def called_names(function: ast.FunctionDef) -> set[str]:
+    """The names of the functions that ran as a function called them."""
+    known: set[str] | None = vars(function).get("called_names")
+    if known is None:
+        names = [name for node in ast.walk(function) if isinstance(node, ast.Call) for name in callees_of(node)]
+        known = {"forward" if name.startswith("module ") else name.rpartition(".")[2] for name in names}
+        vars(function)["called_names"] = known
+    return known

@@ -10,10 +10,11 @@ else the read, where that did not. What ran on both sides was observed, and is n
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from ...source_files import literal
-from ..observe.observations import TensorKind, always, callees_of, kinds_of, reached
+from ..observe.observations import TensorKind, always, kinds_of, reached
 from .context import Program
 from .initializers import underlying_tensor
 from .memory import (
@@ -41,13 +42,32 @@ from .memory import (
     overlap,
     was_run,
 )
-from .memory_of_calls import Callee, Effects, Imported, Model, Write, arguments_of, refuse_write, says_in_place
+from .memory_of_calls import (
+    Callee,
+    Effects,
+    Imported,
+    Model,
+    Write,
+    arguments_of,
+    called_names,
+    in_place_said,
+    refuse_all,
+    refuse_write,
+    says_in_place,
+)
 from .tensors import gives_back
 
 LEAVES_AS_IS = "leaves_as_is"  # attribute of a statement that gives a name the values written under another one
 COPIES = {"list", "tuple", "dict", "set", "sorted", "reversed", "iter", "filter", "OrderedDict", "deque", "defaultdict"}
 NUMBERS = {"len", "int", "float", "bool", "str", "isinstance", "hasattr", "type", "id", "round", "range", "callable"}
 DEEP = 4  # calls of calls that are followed
+
+
+MOST = 4000  # statements that are gone over, loops again, and places
+
+
+class TooMuch(Exception):
+    """A function has too many ways and places to follow."""
 
 
 class Memory(Places):
@@ -62,13 +82,14 @@ class Memory(Places):
         self.writes: list[Write] = []
         self.effects = Effects(writes=self.writes, containers=self.containers)
         self.acting: set[str] = set()  # layers in variables that change what they are given
+        self.steps = 0
         self._given: dict[ast.Call, Cells] = {}  # what the calls of the statement gave
         self._log: list[tuple[Cells, int]] = []  # the writes so far
         self._loops: list[list[State]] = []
         self.now = function
         self._ends: list[State] = []
         self.inner = {n.name: n for n in ast.walk(function) if isinstance(n, ast.FunctionDef) and n is not function}
-        self.local = {*bound(function), *free} - {"self"}
+        self.local |= {*bound(function), *free} - {"self"}
         arguments = function.args
         named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
         numbers = number_arguments(function)
@@ -87,6 +108,9 @@ class Memory(Places):
         return state
 
     def _statement(self, node: ast.stmt, state: State) -> State | None:
+        self.steps += 1
+        if self.steps > MOST or len(state) > MOST:
+            raise TooMuch
         match node:
             case _ if LEAVES_AS_IS in vars(node):
                 self._refresh(node, state)
@@ -122,9 +146,9 @@ class Memory(Places):
                 self.value(subject, state)
                 return joined([state, *(self._block(case.body, {**state}) for case in cases)])
             case ast.Delete(targets=targets):
-                for target in targets:
-                    if isinstance(target, ast.Name):
-                        state.pop(Place(None, target.id), None)
+                for one in targets:
+                    if isinstance(one, ast.Name):
+                        state.pop(Place(None, one.id), None)
         return state
 
     def _loop(self, node: ast.For | ast.While, state: State) -> State | None:
@@ -169,8 +193,7 @@ class Memory(Places):
             self.read(place, end)
         self.effects.end = end
         if not gives_back(self.function):
-            stored = bound(self.function, arguments=False)
-            self.effects.whole = frozenset(self.arguments - stored)
+            self.effects.whole = frozenset(self.arguments - bound(self.function, arguments=False))
 
     def _assign(self, targets: Sequence[ast.expr], value: ast.expr, state: State) -> None:
         first = targets[0]
@@ -317,7 +340,7 @@ class Memory(Places):
         """The cells of an expression that is read."""
         match node:
             case ast.Name() | ast.Attribute() | ast.Subscript():
-                return self._seen(node, state)
+                return self.seen(node, state)
             case ast.Starred(value=value) | ast.Await(value=value):
                 return self.items(self.value(value, state), state)
             case ast.NamedExpr(target=target, value=value):
@@ -365,24 +388,6 @@ class Memory(Places):
             return NONE
         return self.new(node, state)
 
-    def _seen(self, node: ast.expr, state: State) -> Cells:
-        """The cells of a name, an attribute or an item, which is read with all that is in it."""
-        if isinstance(node, ast.Name):
-            self.read(Place(None, node.id), state, node.id)
-        elif isinstance(node, ast.Attribute) and node.attr in ABOUT:
-            return self.look_up(node.value, state) & NONE
-        elif isinstance(node, ast.Attribute) and node.attr in VIEWS:
-            return self.value(node.value, state)
-        elif isinstance(node, ast.Subscript):
-            for place in self.places(node.value, state):
-                self.read(place, state, ast.unparse(node.value))
-        cells = self.look_up(node, state)
-        for place in self.places(node, state):
-            self.read(place, state, ast.unparse(node))
-        for place in self.within(cells - {Cell("self")}, state):
-            self.read(place, state, ast.unparse(node))
-        return cells
-
     def parts(self, nodes: Sequence[ast.expr], state: State) -> list[Cells]:
         """The cells of expressions one after the other; what a later one writes into is not yet computed with."""
         found: list[Cells] = []
@@ -415,7 +420,7 @@ class Memory(Places):
     def _call(self, node: ast.Call, state: State) -> Cells:
         function = node.func
         name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-        method = isinstance(function, ast.Attribute) and not self._of_module(node)
+        method = isinstance(function, ast.Attribute) and not self.of_module(node)
         if (name in NUMBERS and not method) or (method and name in ABOUT):
             for one in (*node.args, *(word.value for word in node.keywords)):
                 if any(cell.made in self.containers for cell in self.look_up(one, state)):
@@ -431,10 +436,8 @@ class Memory(Places):
         parts = self.parts(given, state)
         if ran:
             layer = isinstance(function, ast.Attribute) and function.attr != "forward"
-            whose = {
-                one.node: self.look_up(function, state) if layer and one.node.name == "forward" else owner
-                for one in ran
-            }
+            itself = self.look_up(function, state) if layer else owner  # the layer, in its own function
+            whose = {one.node: itself if one.node.name == "forward" else owner for one in ran}
             of_class = not method and isinstance(function, ast.Attribute)
             takes = {one.node: arguments_of(one.node, node, parts, of_class=of_class) for one in ran}
             return NONE.union(*(self._run(one, node, takes[one.node], state, whose[one.node]) for one in ran))
@@ -449,14 +452,14 @@ class Memory(Places):
         layers = self.layers(node.func, state)
         own = isinstance(node.func, ast.Name) and node.func.id in COPIES
         into = words.get("out")
-        said = self._says_so(words) and not name[:1].isupper()
+        said = in_place_said(words) and not name[:1].isupper()
         if first is not None and (IN_PLACE.fullmatch(name) or said or self._acts(node.func, layers, state)):
-            of_init = ".init." in self.model.name(node.func) if self._of_module(node) else False
+            of_init = self.of_module(node) and self.model.name(node.func).startswith("torch.nn.init.")
             into = first if not of_init and not isinstance(first, ast.Starred) else into
         if into is not None and (cells := given.get(into)):
             alone = isinstance(self.now, ast.Expr) and node in in_turn(self.now.value)
             into = in_turn(into)[-1]
-            method = isinstance(node.func, ast.Attribute) and not self._of_module(node)
+            method = isinstance(node.func, ast.Attribute) and not self.of_module(node)
             written = alone and (method or IN_PLACE.fullmatch(name) is not None)
             if alone and len(given) > 1 and any(overlap(into, one) for one in [*given][1:]):
                 self._fault(node, ast.unparse(into))
@@ -482,22 +485,11 @@ class Memory(Places):
             (cell,) = self.new(node, state)
             self.acting.add(cell.made)
             return frozenset({cell})
-        return self._made(node, name, parts, state)
-
-    def _made(self, node: ast.Call, name: str, parts: list[Cells], state: State) -> Cells:
-        """A new tensor; of a class of the model's own an object that has what it is given."""
-        if name[:1].isupper() and parts and "torch." not in self.model.name(node.func):
+        if (
+            name[:1].isupper() and parts and not self.model.name(node.func).startswith("torch.")
+        ):  # an object that has them
             return self.container(node, "object", {ANY: NONE.union(*parts)}, state)
         return self.new(node, state)
-
-    def _of_module(self, node: ast.Call) -> bool:
-        root: ast.expr = node.func
-        while isinstance(root, ast.Attribute):
-            root = root.value
-        return isinstance(root, ast.Name) and root.id not in self.local | {"self", "cls"}
-
-    def _says_so(self, words: Mapping[str | None, ast.expr]) -> bool:
-        return "inplace" in words and literal(words["inplace"]) != (True, False)
 
     def _acts(self, function: ast.expr, layers: Sequence[tuple[str, bool]], state: State) -> bool:
         if isinstance(function, ast.Call):
@@ -532,6 +524,15 @@ class Memory(Places):
             known[key] = callee.node, Memory(callee.node, callee.model, self.around, free).effects
         return known[key][1]
 
+    def caused(self) -> Iterator[tuple[tuple[str, int | None], str]]:
+        """The writes of functions it calls that did not run, and cause faults here where it ran; and what is read."""
+        for (number, _), place in self.found.items():
+            waiting = [*self.writes[number].causes] if not self.writes[number].idle else []
+            while waiting:
+                write = waiting.pop()
+                waiting += write.causes
+                yield (write.file, vars(write.node).get("number")), place
+
     def _run(
         self, callee: Callee, node: ast.Call, given: Mapping[str, tuple[ast.expr | None, Cells]], state: State,
         owner: Cells = SELF,
@@ -544,8 +545,8 @@ class Memory(Places):
             wrote = {n: through for n, through in numbers.items() if effects.writes[n].idle or not was_run(node)}
             if not wrote or not (cells := imported.cells(frozenset({cell}))):
                 continue
-            through = {place for place in wrote.values() if place is not None and place.of is not None}
-            own = {Place(one, place.name) for place in through for one in imported.cells(frozenset({place.of}))}
+            through = {(at.of, at.name) for at in wrote.values() if at is not None and at.of is not None}
+            own = {Place(one, named) for of, named in through for one in imported.cells({of})}
             expression = given.get(cell.made, (None, NONE))[0]
             whole = cell.made in effects.whole and {*wrote.values()} == {Place(None, cell.made)}
             if alone and whole and isinstance(expression, (ast.Name, ast.Attribute)):
@@ -561,8 +562,12 @@ def refuse_shared(function: ast.FunctionDef, program: Program, file: str, owner:
     nodes = [*ast.walk(function)]
     if all(reached(n) for n in nodes if isinstance(n, ast.stmt) and n is not function):
         return
-    memory = Memory(function, Model(program, file, owner), compiled=compiled)
-    every = [memory, *(Memory(one, memory.model, (function,), memory.local) for one in memory.inner.values())]
+    try:
+        memory = Memory(function, Model(program, file, owner), compiled=compiled)
+        every = [memory, *(Memory(one, memory.model, (function,), memory.local) for one in memory.inner.values())]
+    except TooMuch:
+        refuse_all(function)
+        return
     for each in every:
         for (number, where), name in each.found.items():
             refuse_write(each.writes[number], where, name)
@@ -571,8 +576,8 @@ def refuse_shared(function: ast.FunctionDef, program: Program, file: str, owner:
     if idle and any(map(reached, function.body)):
         faults = _faults_of_callers(program, function.name)
         for write in idle:
-            if (name := faults.get((file, vars(write.node).get("number")))) is not None:
-                refuse_write(write, write.statement, name)
+            if (place := faults.get((file, vars(write.node).get("number")))) is not None:
+                refuse_write(write, function, place)
 
 
 def _faults_of_callers(program: Program, name: str) -> dict[tuple[str, int | None], str]:
@@ -584,25 +589,12 @@ def _faults_of_callers(program: Program, name: str) -> dict[tuple[str, int | Non
     found = known[name] = {}
     for one in program.facts.functions:
         node = program.node(one)
-        if node is None or "<locals>" in one.name or name not in _calls(node):
+        if node is None or "<locals>" in one.name or name not in called_names(node):
             continue
-        memory = Memory(node, Model(program, one.file, one.qualified.rpartition(".")[0] if "." in one.name else ""))
-        for (number, _), place in memory.found.items():
-            waiting = [*memory.writes[number].causes] if not memory.writes[number].idle else []
-            while waiting:
-                write = waiting.pop()
-                waiting += write.causes
-                found.setdefault((write.file, vars(write.node).get("number")), place)
-        if any(memory.writes[n].causes for numbers in memory.effects.changed.values() for n in numbers):
-            found |= {key: place for key, place in _faults_of_callers(program, node.name).items() if key not in found}
+        owner = one.qualified.rpartition(".")[0] if "." in one.name else ""
+        with suppress(TooMuch):
+            memory = Memory(node, Model(program, one.file, owner))
+            found |= {key: place for key, place in memory.caused() if key not in found}
+            if any(memory.writes[n].causes for numbers in memory.effects.changed.values() for n in numbers):
+                found |= {key: at for key, at in _faults_of_callers(program, node.name).items() if key not in found}
     return found
-
-
-def _calls(function: ast.FunctionDef) -> set[str]:
-    """The names of the functions that ran as a function called them."""
-    known: set[str] | None = vars(function).get("calls")
-    if known is None:
-        names = [name for node in ast.walk(function) if isinstance(node, ast.Call) for name in callees_of(node)]
-        known = {"forward" if name.startswith("module ") else name.rpartition(".")[2] for name in names}
-        vars(function)["calls"] = known
-    return known

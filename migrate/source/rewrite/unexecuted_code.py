@@ -54,7 +54,7 @@ from . import replaced_methods as methods
 from .aliasing import LOST
 from .context import UNSEEN, Context, Unwritable, has_handler, row_of
 from .dataclasses_and_configs import is_enum, is_settings, kinds_before, takes_items
-from .devices_and_no_grad import before_leaving, says_how
+from .devices_and_no_grad import says_how, without_try
 from .initializers import shares
 from .modules import NORMS
 from .row_calls import is_super
@@ -74,6 +74,8 @@ OF_TENSORS: dict[str, Kind] = {
     "device": ObjectKind("torch.device"),
     **dict.fromkeys((*TABLES["tensor_answers"], "requires_grad"), PlainKind("bool")),
 }
+PLAIN = {n: PlainKind(n) for n in ("int", "float", "bool", "str")}
+HINTS: dict[str, Kind] = {"torch.Tensor": SOME_TENSOR, "Tensor": SOME_TENSOR, **PLAIN}
 QUESTIONS = {n for n in TABLES["framework_questions"] if n.startswith(("torch.jit.", "torch.compiler.", "torch.cuda."))}
 MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.nn.init")  # below: those that only compute, or say so
 COMPUTING = {"math", "functools", "itertools", "operator", "random", "collections", "copy", "statistics", "logging"}
@@ -103,7 +105,7 @@ def unseen_statements(body: Sequence[ast.stmt], reader: Reader, *, checks: bool)
 
     checks: whether all assertions stay; without, those are left out that cannot be written.
     """
-    every = [one for statement in body for one in _tried(statement)]
+    every = [one for statement in body for one in without_try(statement)]
     reader.context.local.add("returned")
     others = [statement for statement in every if not isinstance(statement, ast.Assert)]
     try:
@@ -123,20 +125,13 @@ def _readable(body: Sequence[ast.stmt], reader: Reader) -> list[ast.stmt]:
     return found
 
 
-def _tried(statement: ast.stmt) -> list[ast.stmt]:
-    """The statement; for a `try` that only replaces one error by another, its body."""
-    if isinstance(statement, ast.Try) and all(isinstance(one.body[-1], ast.Raise) for one in statement.handlers):
-        return before_leaving([*statement.body, *statement.orelse], statement.finalbody) + statement.finalbody
-    return [statement]
-
-
 def _joined(kinds: Sequence[Kind]) -> Kind | None:
     """The kind of what `+` or `*` makes of lists, of tuples and sizes, or of one and a number; None of others."""
     types = {getattr(kind, "type", "tuple") for kind in kinds if isinstance(kind, (SequenceKind, SizeKind))}
     if len(types) != 1 or not all(isinstance(k, (SequenceKind, SizeKind)) or k == PlainKind("int") for k in kinds):
         return None
-    items = [item for kind in kinds for item in getattr(kind, "items", [PlainKind("int")])]
-    return SequenceKind(types.pop(), tuple(dict.fromkeys(items)))
+    items = dict.fromkeys(item for kind in kinds for item in getattr(kind, "items", [PlainKind("int")]))
+    return SequenceKind(types.pop(), tuple(items))
 
 
 class Reader:
@@ -151,11 +146,8 @@ class Reader:
         for inner in ast.walk(context.function) if context.function is not None else ():
             if isinstance(inner, ast.Name):
                 self._know(inner.id, [kind for kind in kinds_of(inner) if kind != NONE])
-            elif isinstance(inner, ast.arg) and (hint := methods.hint(inner)):
-                if hint in ("torch.Tensor", "Tensor"):
-                    self._know(inner.arg, [SOME_TENSOR])
-                elif hint in ("int", "float", "bool", "str"):
-                    self._know(inner.arg, [PlainKind(hint)])
+            elif isinstance(inner, ast.arg) and (hint := methods.hint(inner)) in HINTS:
+                self._know(inner.arg, [HINTS[hint]])
             if isinstance(inner, ast.arg) and (inner.arg == "device" or methods.hint(inner) == "torch.device"):
                 self.variables.setdefault(inner.arg, [ObjectKind("torch.device")])
             elif isinstance(inner, ast.FunctionDef) and "classmethod" in map(ast.unparse, inner.decorator_list):

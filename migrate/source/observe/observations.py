@@ -537,6 +537,7 @@ class Observations:
         configurations = report.get("configurations", {}).items()
         self.configurations: dict[str, Configuration] = {key: from_json(value) for key, value in configurations}
         self.classes: dict[str, list[str]] = report["classes"]  # of the modules in the model, by their paths
+        self.in_place = frozenset[str](report.get("in_place", ()))  # modules that change the tensor they are given
         # the same for every module that was made, also for one that no longer exists, as a backbone taken apart
         self.orders: list[list[str]] = [*self.classes.values(), *report.get("orders", {}).values()]
         # the autograd.Functions that ran -> why their backward is not the derivative of their forward, empty if it is,

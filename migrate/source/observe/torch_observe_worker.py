@@ -41,7 +41,7 @@ from .torch_changes_after_init import changes
 from .torch_construction import ConstructionLog, is_table, taken_out
 from .torch_simplified_transformers import for_training, tie_weights
 from .torch_simplified_transformers import install as install_simplified
-from .torch_values import Names, WithoutValues, as_imported, module_name, noted
+from .torch_values import Names, WithoutValues, as_imported, changes_in_place, module_name, noted
 
 # functions of torch that compute in plain Python what initialisation needs: converted from their source
 WRITTEN_FROM_SOURCE = ("torch.nn.init._calculate_fan_in_and_fan_out", "torch.nn.init.calculate_gain")
@@ -148,6 +148,7 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack, *, values: bo
         "softmax_of_one": softmax.seen,
         "collected": collected,
         "classes": log.classes(model),
+        "in_place": [path for path, module in model.named_modules() if changes_in_place(module)],
         "orders": log.orders,
         "inputs": inputs.said,
         "versions": {"torch": torch.__version__.partition("+")[0]},

@@ -132,7 +132,6 @@ class View:
     base: str
     index: ast.expr | None = None
     made: ast.expr | None = None
-    sure: bool = True  # whether it is a tensor: not in code that did not run, whose numbers may be items of a list
 
     def names(self) -> set[str]:
         """The names that it depends on."""

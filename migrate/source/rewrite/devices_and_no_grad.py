@@ -565,6 +565,13 @@ def stored_attributes(part: ast.AST) -> list[str]:
     return [node.attr for node in inside if ast.unparse(node.value) == "self"]
 
 
+def without_try(statement: ast.stmt) -> list[ast.stmt]:
+    """The statement; for a `try` that only replaces one error by another, its body."""
+    if isinstance(statement, ast.Try) and all(isinstance(one.body[-1], ast.Raise) for one in statement.handlers):
+        return before_leaving([*statement.body, *statement.orelse], statement.finalbody) + statement.finalbody
+    return [statement]
+
+
 def before_leaving(body: list[ast.stmt], last: list[ast.stmt], *, rounds: bool = True) -> list[ast.stmt]:
     """Statements that run others before they leave their block, as a `finally` does, which MindSpore does not compile.
 

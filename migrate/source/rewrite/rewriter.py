@@ -50,6 +50,7 @@ from .context import Context, Problem, Program, Unwritable, handles
 from .control_flow import pick_by_index, select_branches
 from .devices_and_no_grad import without_gradient, without_gradient_by_decorator
 from .graph_mode import ALWAYS, format_texts, in_blocks, is_pure, not_compiled, place_of, put
+from .shared_writes import refuse_shared
 from .signatures import SignatureRewriter, expand_kwargs, hands_on, only_looked_up
 from .tensors import StridedSlices, note_of_caller
 from .unexecuted_code import unseen_expression
@@ -57,18 +58,8 @@ from .views import write_through_views
 
 # the files whose import registers their handlers
 HANDLERS = (
-    *(
-        autograd_functions,
-        einops_patterns,
-        library_lookups,
-        dataclasses_and_configs,
-        modules,
-        initializers,
-        tensors,
-        graph_mode,
-        control_flow,
-    ),
-    *(complex_tensors, devices_and_no_grad, replaced_methods),
+    *(autograd_functions, einops_patterns, library_lookups, dataclasses_and_configs, modules, initializers, tensors),
+    *(graph_mode, control_flow, complex_tensors, devices_and_no_grad, replaced_methods),
 )
 
 
@@ -265,6 +256,7 @@ def _normalise(function: ast.FunctionDef, context: Context) -> None:
         compiled=not context.builds,
         note=lambda line, text: left_out.append(Problem(file, line, text, function.name)),
     )
+    refuse_shared(function, context.program, context.file, context.owner, compiled=not context.builds)
     context.local |= {*local_names(function)}
     graph_mode.start_with_braces(function)
     expand_kwargs(function, context.program)

@@ -51,9 +51,10 @@ from ..observe.observations import (
     set_kinds,
 )
 from . import replaced_methods as methods
+from .aliasing import LOST
 from .context import UNSEEN, Context, Unwritable, has_handler, row_of
 from .dataclasses_and_configs import is_enum, is_settings, kinds_before, takes_items
-from .devices_and_no_grad import before_leaving, says_how
+from .devices_and_no_grad import says_how, without_try
 from .initializers import shares
 from .modules import NORMS
 from .row_calls import is_super
@@ -73,6 +74,8 @@ OF_TENSORS: dict[str, Kind] = {
     "device": ObjectKind("torch.device"),
     **dict.fromkeys((*TABLES["tensor_answers"], "requires_grad"), PlainKind("bool")),
 }
+PLAIN = {n: PlainKind(n) for n in ("int", "float", "bool", "str")}
+HINTS: dict[str, Kind] = {"torch.Tensor": SOME_TENSOR, "Tensor": SOME_TENSOR, **PLAIN}
 QUESTIONS = {n for n in TABLES["framework_questions"] if n.startswith(("torch.jit.", "torch.compiler.", "torch.cuda."))}
 MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.nn.init")  # below: those that only compute, or say so
 COMPUTING = {"math", "functools", "itertools", "operator", "random", "collections", "copy", "statistics", "logging"}
@@ -102,7 +105,7 @@ def unseen_statements(body: Sequence[ast.stmt], reader: Reader, *, checks: bool)
 
     checks: whether all assertions stay; without, those are left out that cannot be written.
     """
-    every = [one for statement in body for one in _tried(statement)]
+    every = [one for statement in body for one in without_try(statement)]
     reader.context.local.add("returned")
     others = [statement for statement in every if not isinstance(statement, ast.Assert)]
     try:
@@ -122,20 +125,13 @@ def _readable(body: Sequence[ast.stmt], reader: Reader) -> list[ast.stmt]:
     return found
 
 
-def _tried(statement: ast.stmt) -> list[ast.stmt]:
-    """The statement; for a `try` that only replaces one error by another, its body."""
-    if isinstance(statement, ast.Try) and all(isinstance(one.body[-1], ast.Raise) for one in statement.handlers):
-        return before_leaving([*statement.body, *statement.orelse], statement.finalbody) + statement.finalbody
-    return [statement]
-
-
 def _joined(kinds: Sequence[Kind]) -> Kind | None:
     """The kind of what `+` or `*` makes of lists, of tuples and sizes, or of one and a number; None of others."""
     types = {getattr(kind, "type", "tuple") for kind in kinds if isinstance(kind, (SequenceKind, SizeKind))}
     if len(types) != 1 or not all(isinstance(k, (SequenceKind, SizeKind)) or k == PlainKind("int") for k in kinds):
         return None
-    items = [item for kind in kinds for item in getattr(kind, "items", [PlainKind("int")])]
-    return SequenceKind(types.pop(), tuple(dict.fromkeys(items)))
+    items = dict.fromkeys(item for kind in kinds for item in getattr(kind, "items", [PlainKind("int")]))
+    return SequenceKind(types.pop(), tuple(items))
 
 
 class Reader:
@@ -150,11 +146,8 @@ class Reader:
         for inner in ast.walk(context.function) if context.function is not None else ():
             if isinstance(inner, ast.Name):
                 self._know(inner.id, [kind for kind in kinds_of(inner) if kind != NONE])
-            elif isinstance(inner, ast.arg) and (hint := methods.hint(inner)):
-                if hint in ("torch.Tensor", "Tensor"):
-                    self._know(inner.arg, [SOME_TENSOR])
-                elif hint in ("int", "float", "bool", "str"):
-                    self._know(inner.arg, [PlainKind(hint)])
+            elif isinstance(inner, ast.arg) and (hint := methods.hint(inner)) in HINTS:
+                self._know(inner.arg, [HINTS[hint]])
             if isinstance(inner, ast.arg) and (inner.arg == "device" or methods.hint(inner) == "torch.device"):
                 self.variables.setdefault(inner.arg, [ObjectKind("torch.device")])
             elif isinstance(inner, ast.FunctionDef) and "classmethod" in map(ast.unparse, inner.decorator_list):
@@ -217,7 +210,7 @@ class Reader:
                     kinds = [] if given is None else self.expression(given)
                     if isinstance(target, ast.expr):
                         if isinstance(statement, ast.AugAssign):
-                            self._augmented(target)
+                            kinds = self._augmented(target, kinds)
                         self.stored(target, kinds)
                     if isinstance(target, ast.Name) and isinstance(statement, ast.Assign) and not self.loops:
                         before.setdefault(target.id, self.variables.get(target.id, []))
@@ -265,12 +258,14 @@ class Reader:
         finally:
             self.variables |= {name: before.get(name, [UNSEEN]) for name in found}
 
-    def _augmented(self, target: ast.expr) -> None:
+    def _augmented(self, target: ast.expr, given: list[Kind]) -> list[Kind]:
+        """What a target may be after `target += given`, besides what it was: a tensor stays one."""
         there = copy.deepcopy(target)
         if not isinstance(target, (ast.Name, ast.Attribute)):
             self.stored(target, [])
         there.ctx = ast.Load()  # type: ignore[attr-defined]
         set_kinds(target, self.expression(there))
+        return [] if any(isinstance(kind, TensorKind) for kind in kinds_of(target)) else given
 
     def stored(self, target: ast.expr, kinds: list[Kind]) -> None:
         """Note the inferred kinds of a variable."""
@@ -284,7 +279,8 @@ class Reader:
         elif isinstance(target, ast.Subscript):
             owner = self.expression(target.value)
             self.expression(target.slice)
-            part = any(isinstance(kind, TensorKind) for kind in owner) and shares(target, self.context.function)
+            part = not isinstance(target.value, ast.Name) and any(isinstance(kind, TensorKind) for kind in owner)
+            part = part and shares(target, self.context.function)  # of a name's shared_writes.py says it
             if part or (UNSEEN in owner and not takes_items(target.value, self.context.function)):
                 raise Unwritable(f"{ast.unparse(target)} is written to")
 
@@ -306,6 +302,8 @@ class Reader:
 
     def expression(self, node: ast.expr) -> list[Kind]:
         """The inferred kinds of an expression; notes them on all of its parts. Raises Unwritable."""
+        if LOST in vars(node):
+            raise Unwritable(vars(node)[LOST])
         if isinstance(node, EXPRESSIONS) and kinds_of(node):
             return kinds_of(node)
         found = self._read(node)

@@ -13,7 +13,6 @@ import ast
 import copy
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from ...source_files import SourceFiles, local_names, own_nodes, substitute
 from ..observe.observations import (
@@ -56,11 +55,13 @@ from .aliasing import (
 )
 from .graph_mode import not_compiled, place_of
 from .initializers import begins, root_of, underlying_tensor
+from .shared_writes import LEAVES_AS_IS
 from .signatures import CHANGING
 from .tensors import SHARED, gives_back, written_tensor
 
 Loop = ast.For | ast.While
 Note = Callable[[int, str], None]
+LISTS = (ast.List, ast.Dict, ast.ListComp, ast.DictComp)
 _BLOCKS = (ast.For, ast.While, ast.If, ast.With, ast.Try)
 
 
@@ -184,10 +185,8 @@ def write_through_views(
     stale = writer.stale = StaleReads(function.body, writer.written_at, writer.described).found
     function.body = writer.block(function.body, {}, [])
     for node in (one for one in own_nodes(function) if isinstance(one, (ast.Assign, ast.AugAssign, ast.Expr))):
-        other = next(iter(stale.get(place_of(node), ())), None)
-        if other is not None and not reached(node):
-            vars(node)[SHARED] = changes_too(node, other)
-        elif other is not None and note is not None and stale.pop(place_of(node)):
+        other = next(iter(stale.get(place_of(node), ())), None) if reached(node) else None  # else memory.py does it
+        if other is not None and note is not None and stale.pop(place_of(node)):
             note(node.lineno, f"{changes_too(node, other)}, on one way through {function.name}: use .clone()")
 
 
@@ -207,6 +206,10 @@ class _Writer:
         self.kinds: dict[str, dict[Kind, None]] = {}
         self.stale: dict[tuple[int, int], dict[str, None]] = {}
         self.idle: dict[str, list[ast.stmt]] = {}  # names -> what did not run and would give them other tensors
+        pairs = [(t, n.value) for n in self.statements if isinstance(n, ast.Assign) for t in n.targets]
+        others = {t for t, value in pairs if not isinstance(value, LISTS)}
+        self.lists = {t.id for t, _ in pairs if isinstance(t, ast.Name)}
+        self.lists -= {n.id for t in others for n in ast.walk(t) if isinstance(n, ast.Name)}
         self.described = {n.value for n in ast.walk(function) if isinstance(n, ast.Attribute) and n.attr in ABOUT}
         for node in ast.walk(function):
             if isinstance(node, ast.Name):
@@ -253,8 +256,8 @@ class _Writer:
                 self.idle.pop(name, None)
             for target, view in views_of(statement):
                 sure = self._is_tensor(view.base) or self._is_same(target, view)
-                if target != view.base and (sure or not self.kinds.get(view.base)):
-                    views[target] = view if sure or view.made is not None else replace(view, sure=False)
+                if target != view.base and (sure or (view.made is not None and not self.kinds.get(view.base))):
+                    views[target] = view
         return found
 
     def _with_change(self, statement: ast.stmt, views: Mapping[str, View], loops: Sequence[Loop]) -> Iterator[ast.stmt]:
@@ -366,6 +369,8 @@ class _Writer:
     def _noted(self, statement: ast.stmt, found: list[ast.stmt]) -> list[ast.stmt]:
         """What writes values back behind a statement; it is right where the other branches do not run."""
         names = {n.id for one in found for n in ast.walk(one) if isinstance(n, ast.Name)}
+        for one in found:
+            vars(one)[LEAVES_AS_IS] = True
         for name in names:
             self.stale.get(place_of(statement), {}).pop(name, None)
             for one in self.idle.get(name, ()):
@@ -519,9 +524,10 @@ class _Writer:
         return always(self.kinds.get(name, ()), TensorKind)
 
     def is_container(self, name: str) -> bool:
-        """Whether a name always was a list or a dictionary, in a function that MindSpore may compile."""
+        """Whether a name always was a list or a dictionary, or gets only new ones; where MindSpore may compile it."""
         kinds = [*self.kinds.get(name, ())]
-        return self.compiled and (always(kinds, DictKind) or always_sequences(kinds, "list"))
+        known = always(kinds, DictKind) or always_sequences(kinds, "list") or (not kinds and name in self.lists)
+        return self.compiled and known
 
     def _may_be(self, name: str) -> bool:
         """Whether it is one, or is only in code that did not run."""
@@ -529,7 +535,7 @@ class _Writer:
 
     def _is_same(self, name: str, view: View) -> bool:
         """Whether a name stands for a list or dictionary itself, or for one in another; a slice of a list is a copy."""
-        whole = view.index is not None and isinstance(view.index, ast.Slice)
+        whole = view.index is not None and (isinstance(view.index, ast.Slice) or not self.kinds.get(view.base))
         return self._may_be(name) and self.is_container(view.base) and not whole
 
     def changed(self, statement: ast.stmt) -> list[str]:
@@ -553,9 +559,7 @@ class _Writer:
                 if view.base == now and other not in done:
                     done.add(other)
                     waiting.append(other)
-                    if not view.sure and self._read_after(other, statement, loops):
-                        vars(statement)[SHARED] = changes_too(statement, other)
-                    elif self._read_after(other, statement, loops) and view.made is not None:
+                    if self._read_after(other, statement, loops) and view.made is not None:
                         mark(view, other)
                         again = ast.Assign([ast.Name(other, ast.Store())], copy.deepcopy(view.made))
                         yield ast.fix_missing_locations(replacing(again, statement))
@@ -564,9 +568,6 @@ class _Writer:
 
     def _put_back(self, view: View, name: str, after: ast.stmt) -> Iterator[ast.stmt]:
         """The statement that gives a tensor the values that were written under the name of a view of it."""
-        if not view.sure:
-            vars(after)[SHARED] = changes_too(after, view.base)
-            return
         if view.made is None:
             yield self._assignment(view.base, view.index, name, None, after)
             return

@@ -105,7 +105,7 @@ def test_a_name_that_a_branch_may_give_another_tensor_where_it_did_not_run(users
     said = [one.text for one in found.source.not_run]
     assert said == [
         *(f"{write} may change `z` too, which is read afterwards" for write in ("y.add_(1)", "y.mul_(2)")),
-        "row.add_(z[0]) may change `z` too, which is read afterwards",
+        "row.add_(z[0]) may change `y` too, which is read afterwards",
         "y.neg_() may change `z` too, which is read afterwards",
     ]
     found.holds("y = ops.sub(y, 1)\n                    z = y\n", "z = z * 2\n            y = ops.add(y, 1)\n")

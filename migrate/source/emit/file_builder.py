@@ -31,8 +31,9 @@ from ..observe.observations import (
 from ..rewrite import autograd_functions, control_flow, dataclasses_and_configs, signatures
 from ..rewrite.context import Context, Problem, Program
 from ..rewrite.library_lookups import ChosenEntries, keep_torchs_defaults
+from ..rewrite.modules import called_by_mindspore
 from ..rewrite.replaced_methods import as_construct, handed_methods
-from ..rewrite.rewriter import as_told, list_method, popped_names, rewrite_function, unseen_function, unseen_method
+from ..rewrite.rewriter import list_method, popped_names, rewrite_function, unseen_function, unseen_method
 from ..rewrite.signatures import SignatureRewriter, names_in
 from ..variations import Variation, variations
 from .idle_layers import completed, freeze_idle_layers
@@ -323,7 +324,7 @@ class FileBuilder(Program):
                     name = "construct" if statement.name == "forward" else statement.name
                     made = self._translated(context, statement, name)
                     switches = name == "train" and self.derives(qualified, MODULE)
-                    body += self._noted(file, statement, [as_told(made) if switches else made])
+                    body += self._noted(file, statement, [called_by_mindspore(made) if switches else made])
                 elif self.derives(qualified, MODULE) or qualified in self.unread:  # also what ran before the model did
                     self._needed(file, statement)
                     body += self._noted(file, statement, [*unseen_method(statement, context, statement.name in handed)])

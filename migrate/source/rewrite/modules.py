@@ -534,3 +534,30 @@ def _listed(node: ast.expr, was: ast.expr, of_list: bool = True) -> ast.expr:
             return replacing(ast.List(items, ast.Load()), node)
     is_list = isinstance(node, (ast.List, ast.ListComp)) or always_sequences(kinds_of(was), "list")
     return node if is_list or not of_list else ast.Call(ast.Name("list", ast.Load()), [node], [])
+
+
+OF_TRAIN = """
+def add_flags_recursive(self, **flags):
+    \"\"\"MindSpore calls this for every cell when training begins or ends: `train` of torch's class.\"\"\"
+    if 'training' not in flags:
+        return super().add_flags_recursive(**flags)
+    mode = flags['training']
+"""
+
+
+def called_by_mindspore(train: ast.FunctionDef) -> ast.FunctionDef:
+    """A class's own `train` under the name that MindSpore calls: for the cells inside, `set_train` calls
+    `add_flags_recursive`, not their own `set_train`."""
+    found = ast.parse(OF_TRAIN).body[0]
+    assert isinstance(found, ast.FunctionDef)
+    mode = next((argument.arg for argument in train.args.args[1:]), "mode")
+    found.body[-1] = ast.parse(f"{mode} = flags['training']").body[0]
+    for call in [node for node in ast.walk(train) if isinstance(node, ast.Call) and is_super(node.func)]:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("train", "set_train"):
+            value = call.args[0] if call.args else next((w.value for w in call.keywords), ast.Constant(True))
+            call.func.attr, call.args = "add_flags_recursive", []
+            flags = ast.Dict([None, ast.Constant("training")], [ast.Name("flags", ast.Load()), value])
+            call.keywords = [ast.keyword(None, flags)]
+    documented = ast.get_docstring(train) is not None
+    found.body += train.body[1:] if documented else train.body
+    return found

@@ -109,33 +109,6 @@ def _make_defaults(before: ast.arguments, after: ast.arguments, context: Context
     return why
 
 
-TOLD = """
-def add_flags_recursive(self, **flags):
-    \"\"\"MindSpore calls this for every cell when training begins or ends: `train` of torch's class.\"\"\"
-    if 'training' not in flags:
-        return super().add_flags_recursive(**flags)
-    mode = flags['training']
-"""
-
-
-def as_told(train: ast.FunctionDef) -> ast.FunctionDef:
-    """A class's own `train` under the name that MindSpore calls: for the cells inside, `set_train` calls
-    `add_flags_recursive`, not their own `set_train`."""
-    found = ast.parse(TOLD).body[0]
-    assert isinstance(found, ast.FunctionDef)
-    mode = next((argument.arg for argument in train.args.args[1:]), "mode")
-    found.body[-1] = ast.parse(f"{mode} = flags['training']").body[0]
-    for call in [node for node in ast.walk(train) if isinstance(node, ast.Call) and row_calls.is_super(node.func)]:
-        if isinstance(call.func, ast.Attribute) and call.func.attr in ("train", "set_train"):
-            value = call.args[0] if call.args else next((w.value for w in call.keywords), ast.Constant(True))
-            call.func.attr, call.args = "add_flags_recursive", []
-            flags = ast.Dict([None, ast.Constant("training")], [ast.Name("flags", ast.Load()), value])
-            call.keywords = [ast.keyword(None, flags)]
-    documented = ast.get_docstring(train) is not None
-    found.body += train.body[1:] if documented else train.body
-    return found
-
-
 KEPT = re.compile(r"staticmethod|classmethod|property|\w+\.(setter|getter|deleter)")
 # methods that torch calls to load, save, move or print a module, which are no part of what it computes
 AROUND = re.compile(

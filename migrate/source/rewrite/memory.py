@@ -551,3 +551,22 @@ def number_arguments(function: ast.FunctionDef) -> set[str]:
 def was_run(node: ast.expr) -> bool:
     """Whether an expression was evaluated in the run."""
     return bool(kinds_of(node)) or (isinstance(node, ast.Call) and bool(callees_of(node)))
+
+
+def writes_into(function: ast.FunctionDef) -> bool:
+    """Whether a function that did not run writes into a tensor that it is given: its caller's would stay as it was."""
+    given = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)} - {"self", "cls"}
+    for node in ast.walk(function):
+        into: ast.expr | None = None
+        if isinstance(node, ast.AugAssign):
+            into = node.target
+        elif isinstance(node, ast.Assign) and any(isinstance(target, ast.Subscript) for target in node.targets):
+            into = node.targets[0]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            in_place = node.func.attr.endswith("_") and not node.func.attr.endswith("__")
+            into = node.func.value if in_place or node.func.attr in ("append", "extend", "update", "pop") else None
+        while isinstance(into, (ast.Subscript, ast.Attribute, ast.Call)):
+            into = into.func if isinstance(into, ast.Call) else into.value
+        if isinstance(into, ast.Name) and into.id in given:
+            return True
+    return False

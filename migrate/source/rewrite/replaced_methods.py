@@ -35,7 +35,7 @@ from ..observe.observations import (
     of_constant,
 )
 from .context import UNSEEN, Context, Program, Stage, Unwritable, handles, row_of
-from .memory_of_calls import writes_into
+from .memory import writes_into
 
 FORWARD, CONSTRUCT = "forward", "construct"
 MODULE = "torch.nn.Module"

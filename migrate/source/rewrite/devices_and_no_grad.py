@@ -1,11 +1,10 @@
 """Devices: a model's questions about where its tensors are, answered as for torch's CPU; contexts such as no_grad, what
 asks for a gradient or refuses it (`requires_grad`), and checkpointing.
 
-MindSpore's device is that of the process, and all tensors of its nets are there; the torch model is compared on the
-CPU. So a device is a string in the new file, a tensor's is `"cpu"`, and questions about it have a fixed answer. As in
-torch, a device never equals a string; comparing one with anything else than a device, None or a string raises. So does
-a condition on a device that cannot be written: its value in the run is not that of a CPU, since a model runs without
-values where possible, on the device "meta".
+MindSpore's device is that of the process, and all tensors of its nets are there; torch's model is compared on the CPU.
+So a device is a string in the new file, a tensor's is `"cpu"`, and questions about it have a fixed answer. As in torch,
+a device never equals a string; comparing one with anything else than a device, None or a string raises. So does a
+condition on a device that cannot be written: in the run it may be the device "meta", on which models have no values.
 
 What is computed inside of a context without gradients is cut off from its gradient there, each tensor where it is made;
 a name for another tensor, `y = x`, is none. What a `finally` does stands before whatever leaves its block.
@@ -356,7 +355,7 @@ def with_gradient(call: ast.Call, context: Context) -> ast.expr | None:
         return None
     if flag == (True, False) and not isinstance(owner, ast.Name):
         return ast.Call(context.name("mindspore.ops.stop_gradient"), [context.visit(owner)], [])
-    note = comment(DIFFERENTIATED) if not isinstance(owner, ast.Name) or flag[1] else _without_gradient(owner, context)
+    note = _without_gradient(owner, context) if isinstance(owner, ast.Name) and not flag[1] else comment(DIFFERENTIATED)
     if all(ast.unparse(note) != ast.unparse(one) for one in context.before):
         context.before.append(note)
     found: ast.expr = context.visit(owner)
@@ -377,6 +376,14 @@ def set_gradient(node: ast.Assign, context: Context) -> list[ast.stmt] | None:
     if literal(node.value) != (True, False) or not isinstance(target.value, ast.Name):
         raise Unwritable(f"{ast.unparse(target)} is not of a parameter, and MindSpore differentiates functions")
     return [_without_gradient(target.value, context)]
+
+
+@handles(syntax=[ast.Attribute])
+def gradient_asked(node: ast.Attribute, context: Context) -> ast.expr | None:
+    """An error for `x.requires_grad`: MindSpore's tensors have no such flag, and the run takes no gradients."""
+    asks = node.attr == "requires_grad" and isinstance(node.ctx, ast.Load) and not context.strict
+    text = f"{ast.unparse(node)} is not known: MindSpore differentiates functions; ask self.training"
+    return context.missing(node, text) if asks and _is_computed_with(node.value, context) else None
 
 
 def _without_gradient(tensor: ast.Name, context: Context) -> ast.stmt:

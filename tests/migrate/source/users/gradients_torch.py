@@ -68,6 +68,25 @@ def unmarked():
     return Unmarked(), (torch.randn(5, 2),)
 
 
+class Asking(Coordinates):
+    """Asks whether a gradient goes through its input, also where that does not run."""
+
+    def __init__(self, deep=False):
+        super().__init__()
+        self.deep = deep
+
+    def forward(self, x):
+        if self.deep and x.requires_grad:
+            x = x * 2
+        y = x + 1
+        asked = y.requires_grad
+        return self.mix(x) * (3.0 if asked else 1.0)
+
+
+def asks_for_gradients():
+    return Asking(), (torch.randn(5, 2),)
+
+
 class AliasUnmarked(Coordinates):
     """Takes it back of a tensor that has another name."""
 

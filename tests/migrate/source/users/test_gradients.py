@@ -31,6 +31,13 @@ def test_what_takes_gradients_or_switches_them_is_refused(users: Users) -> None:
     assert [problem.text for problem in found] == ["y.requires_grad, and z is the same tensor"]
 
 
+def test_whether_a_tensor_has_a_gradient_is_not_known(users: Users) -> None:
+    """MindSpore's tensors have no such attribute: it ended in an AttributeError of the written file."""
+    (problem,) = users["asks_for_gradients"].source.problems
+    assert problem.text == "y.requires_grad is not known: MindSpore differentiates functions; ask self.training"
+    users["asks_for_gradients"].holds("if self.deep and x.requires_grad:")
+
+
 def test_what_is_to_have_no_gradient_lets_none_through(users: Users) -> None:
     found = users["unmarked"]
     found.agrees()

@@ -353,6 +353,8 @@ class FileBuilder(Program):
         methods without the backward; what is neither raises."""
         (why, floating), own = self.facts.autograd[qualified], autograd_functions.own_gradient(qualified, self)
         body: list[ast.stmt] = [*node.body[: ast.get_docstring(node) is not None]]
+        named = [one for one in node.body if not is_dropped(one) and isinstance(one, (ast.Assign, ast.AnnAssign))]
+        body += [self._attribute(file, one) for one in named]
         ran = {function.line for function in self.owners[qualified]}
 
         def translate(method: ast.FunctionDef, backward: bool = False) -> ast.FunctionDef:

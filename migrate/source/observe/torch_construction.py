@@ -139,7 +139,8 @@ class ConstructionLog:
         self.drawn: list[Drawn] = []  # by functions, in modules that were made before
         self.outside: list[range] = []  # the sites in the user's own files
         self.zoo: dict[int, list[Any]] = {}  # calls of a model zoo there -> how their results are made
-        self.applied: dict[str, tuple[Any, tuple[Any, ...]]] = {}  # an autograd.Function -> its class, and arguments
+        # an autograd.Function -> its class, its arguments, and which of these were tensors of real numbers
+        self.applied: dict[str, tuple[Any, tuple[Any, ...], list[bool]]] = {}
         self.describing: set[int] = set()  # objects whose construction is being described
         # the module whose parent is being described: as an argument of the parent it is described by its own call
         self.taking = 0
@@ -323,8 +324,11 @@ class ConstructionLog:
         return next((replace(unknown, instead=one.instead) for one in given.values()), unknown)
 
     def _applied(self, name: str, apply: Any, *args: Any) -> Any:
-        """The result of an autograd.Function; its arguments are noted at the first call."""
-        self.applied.setdefault(name, (apply.__self__, args))
+        """The result of an autograd.Function; its arguments are noted at the first call, and at each whether they are
+        tensors of real numbers."""
+        *_, floating = self.applied.setdefault(name, (apply.__self__, args, [False] * len(args)))
+        real = [isinstance(x, torch.Tensor) and x.is_floating_point() for x in args]
+        floating[:] = [any(pair) for pair in itertools.zip_longest(floating, real, fillvalue=False)]
         return apply(*args)
 
     def _from_zoo(self, number: int, function: Any, *args: Any, **kwargs: Any) -> Any:

@@ -153,7 +153,7 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack, *, values: bo
         "inputs": inputs.said,
         "versions": {"torch": torch.__version__.partition("+")[0]},
     }
-    applied = {name: (_derivative(*one), [_is_floating(x) for x in one[1]]) for name, one in log.applied.items()}
+    applied = {name: (_derivative(cls, given), real) for name, (cls, given, real) in log.applied.items()}
     return {**report, "autograd": applied}
 
 

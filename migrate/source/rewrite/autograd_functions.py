@@ -46,7 +46,8 @@ class Gradient:
     @property
     def result(self) -> str:
         """What bprop calls the output of forward."""
-        return _free("out", {*self.given, *self.several, *local_names(self.forward), *local_names(self.backward)})
+        taken = {*self.given, *self.several, *local_names(self.forward), *local_names(self.backward)}
+        return next((one for one in ("out", "output", "result") if one not in taken), _free("out", taken))
 
 
 def taken_apart(node: ast.ClassDef) -> Gradient:
@@ -143,11 +144,23 @@ def _at_hand(name: str, found: Gradient) -> ast.expr | None:
     whole: ast.expr = substitute(ast.Tuple([copy.deepcopy(value)], ast.Load()), known).elts[0]
     names = {node.id for node in ast.walk(whole) if isinstance(node, ast.Name)} - {found.result}
     plain = all(isinstance(node, (ast.Name, ast.Tuple, ast.Constant, ast.Load)) for node in ast.walk(whole))
-    return whole if plain and names <= {*found.given} - _assigned(found.forward) else None
+    changed = _assigned(found.forward) | {name for n in nodes for name in _written(n)}
+    return whole if plain and names <= {*found.given} - changed else None
 
 
 def _assigned(node: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def _written(node: ast.AST) -> Iterator[str]:
+    """The variable that an expression writes into, as `x[0] = 1` and `x.view(-1).mul_(2)` do."""
+    into = node.value if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        into = node.func.value if re.fullmatch(r"\w*[a-z0-9]_", node.func.attr) else None
+    while isinstance(into, (ast.Subscript, ast.Attribute, ast.Call)):
+        into = into.func if isinstance(into, ast.Call) else into.value
+    if isinstance(into, ast.Name):
+        yield into.id
 
 
 def _keeps(statement: ast.stmt, found: Gradient) -> Iterator[tuple[str, ast.expr]]:

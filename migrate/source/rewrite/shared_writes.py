@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 
 from ...source_files import literal
 from ..observe.observations import TensorKind, always, kinds_of, reached
@@ -576,7 +575,7 @@ def refuse_shared(function: ast.FunctionDef, program: Program, file: str, owner:
     if idle and any(map(reached, function.body)):
         faults = _faults_of_callers(program, function.name)
         for write in idle:
-            if (place := faults.get((file, vars(write.node).get("number")))) is not None:
+            if (place := faults.get((file, vars(write.node).get("number")), faults.get(("", None)))) is not None:
                 refuse_write(write, function, place)
 
 
@@ -591,10 +590,11 @@ def _faults_of_callers(program: Program, name: str) -> dict[tuple[str, int | Non
         node = program.node(one)
         if node is None or "<locals>" in one.name or name not in called_names(node):
             continue
-        owner = one.qualified.rpartition(".")[0] if "." in one.name else ""
-        with suppress(TooMuch):
-            memory = Memory(node, Model(program, one.file, owner))
+        try:
+            memory = Memory(node, Model(program, one.file, one.qualified.rpartition(".")[0] * ("." in one.name)))
             found |= {key: place for key, place in memory.caused() if key not in found}
             if any(memory.writes[n].causes for numbers in memory.effects.changed.values() for n in numbers):
                 found |= {key: at for key, at in _faults_of_callers(program, node.name).items() if key not in found}
+        except TooMuch:  # of it everything counts as read
+            found["", None] = f"what {one.name} has"
     return found

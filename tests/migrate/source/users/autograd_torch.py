@@ -209,6 +209,61 @@ def spiking():
     return Spiking(), (torch.randn(5, 4),)
 
 
+class Steep(Function):
+    """Has numbers of its own."""
+
+    scale = 10.0
+    width: float = 0.5
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        out = torch.zeros_like(x)
+        out[x > 0] = 1.0
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad.clone() / (Steep.scale * torch.abs(x) + Steep.width) ** 2
+
+
+class Changed(Function):
+    """Keeps what it has changed in place, and is given a number or a tensor."""
+
+    @staticmethod
+    def forward(ctx, x, k):
+        x = x.clone()
+        x[x > 1] = 1
+        ctx.save_for_backward(x)
+        ctx.k = k
+        return x * k
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        of_factor = None
+        if ctx.needs_input_grad[1]:
+            of_factor = (grad * x).sum() * 2
+        return grad * x * ctx.k, of_factor
+
+
+class OfNumbers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(4, 6)
+        self.k = nn.Parameter(torch.tensor(1.5))
+
+    def forward(self, x):
+        h = self.a(x)
+        return Steep.apply(h) + Changed.apply(h, 2.0) + Changed.apply(h, self.k)
+
+
+def of_numbers():
+    torch.manual_seed(0)
+    return OfNumbers(), (torch.randn(5, 4),)
+
+
 class Noisy(Function):
     """Draws, so that it must not run once more for its backward."""
 

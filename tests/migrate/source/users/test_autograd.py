@@ -37,3 +37,10 @@ def test_what_cannot_be_computed_again_is_refused(users: Users) -> None:
     noisy, handed_on = sorted(users["refused_functions"].source.problems, key=lambda one: one.line)
     assert "Noisy: its forward draws, and would have to run again for its backward; write it with" in noisy.text
     assert "HandedOn: its forward hands its context on; write it with mindspore.nn.Cell and bprop" in handed_on.text
+
+
+def test_numbers_of_the_class_and_arguments_that_are_tensors_now_and_then(users: Users) -> None:
+    found = users["of_numbers"]
+    found.agrees()
+    assert not found.source.problems
+    found.holds("scale = 10.0\n    width: float = 0.5", "def bprop(self, x, output, grad):", "Steep.scale * ops.abs(x)")

@@ -20,6 +20,7 @@ from .context import Context, Program, Unwritable, handles
 SAVED = "saved_tensors"
 IGNORED = {"set_materialize_grads", "mark_non_differentiable"}  # MindSpore's bprop is given zeros, and gives them
 DRAWING = re.compile(r"rand|bernoulli|multinomial|dropout|uniform_?$|normal_?$|exponential_|poisson")
+KNOWN = re.compile(r"^staticmethod$|\b(once_differentiable|custom_fwd|custom_bwd|no_grad)\b")  # decorators
 COMPUTED = "computed"
 LEFT = ("setup_context", "vmap", "jvp")  # that MindSpore does not ask for
 
@@ -65,8 +66,18 @@ def taken_apart(node: ast.ClassDef) -> Gradient:
     kept = dict.fromkeys(_stored(forward, context))
     found = Gradient(forward, backward, given, context, back, dict(kept), several)
     found.kept.update({name: _at_hand(name, found) for name in kept})
+    if any(value is not None for value in found.kept.values()) and _gives_other_values(found):
+        found.kept.update(dict.fromkeys(kept))
     _check(found)
+    nothing = [False] * len(given)
+    _forward(found, nothing), _backward(found, nothing)  # raise what they do before any call is written
     return found
+
+
+def _gives_other_values(found: Gradient) -> bool:
+    """Whether backward assigns something else to a name that bprop has for an input."""
+    nodes = [node for node in _backward(found, [False] * len(found.given)).body for node in ast.walk(node)]
+    return any(isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id in found.given for n in nodes)
 
 
 class _OneByOne(ast.NodeTransformer):
@@ -82,7 +93,9 @@ class _OneByOne(ast.NodeTransformer):
         pairs: list[tuple[ast.expr, ast.expr]] = []
         for target in node.targets:
             match target, node.value:
-                case ast.Tuple(targets), ast.Tuple(values) if len(targets) == len(values):
+                case ast.Tuple(targets), ast.Tuple(values) if len(targets) == len(values) and all(
+                    isinstance(one, ast.Attribute) for one in targets
+                ):
                     pairs += zip(targets, values, strict=True)
                 case ast.Attribute() | ast.Name(), value:
                     pairs.append((target, value))
@@ -93,7 +106,14 @@ class _OneByOne(ast.NodeTransformer):
 
 def _check(found: Gradient) -> None:
     """Raise Unwritable for a context that does more than keep values, and for a forward that must not run twice."""
+    if {*found.several} & {*found.given}:
+        raise Unwritable(f"its backward calls a gradient {', '.join({*found.several} & {*found.given})}, as an input")
     for method, context in ((found.forward, found.context), (found.backward, found.back)):
+        if any(isinstance(node, ast.FunctionDef) and node is not method for node in ast.walk(method)):
+            raise Unwritable(f"its {method.name} has a function of its own")
+        others = [one for one in method.decorator_list if not KNOWN.search(ast.unparse(one))]
+        if others:
+            raise Unwritable(f"what @{ast.unparse(others[0])} does to its {method.name} is not known")
         known = {id(node.value) for node in ast.walk(method) if isinstance(node, ast.Attribute)}
         if any(isinstance(n, ast.Name) and n.id == context and id(n) not in known for n in ast.walk(method)):
             raise Unwritable(f"its {method.name} hands its context on")

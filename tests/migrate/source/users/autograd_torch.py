@@ -248,14 +248,32 @@ class Changed(Function):
         return grad * x * ctx.k, of_factor
 
 
+class Shadowed(Function):
+    """Calls something else by the names of its inputs in the backward."""
+
+    @staticmethod
+    def forward(ctx, x, w, alpha):
+        ctx.save_for_backward(x, w)
+        ctx.alpha = alpha
+        return x * w * alpha
+
+    @staticmethod
+    def backward(ctx, grad):
+        alpha = ctx.alpha + 1
+        w, x = ctx.saved_tensors
+        return grad * x * alpha * ctx.alpha, grad * w * 3, None
+
+
 class OfNumbers(nn.Module):
     def __init__(self):
         super().__init__()
         self.a = nn.Linear(4, 6)
         self.k = nn.Parameter(torch.tensor(1.5))
+        self.w = nn.Parameter(torch.rand(6))
 
     def forward(self, x):
         h = self.a(x)
+        h = Shadowed.apply(h, self.w, 0.5)
         return Steep.apply(h) + Changed.apply(h, 2.0) + Changed.apply(h, self.k)
 
 
@@ -290,6 +308,29 @@ class HandedOn(Function):
         return grad + ctx.saved_tensors[0]
 
 
+class Renamed(Function):
+    @staticmethod
+    def forward(ctx, input):
+        return input * 1
+
+    @staticmethod
+    def backward(ctx, input):
+        return input * 2
+
+
+class Inner(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, grad):
+        def twice(v):
+            return v * 2
+
+        return twice(grad)
+
+
 def keep(ctx, x):
     ctx.save_for_backward(x)
 
@@ -300,7 +341,7 @@ class Refused(nn.Module):
         self.a = nn.Linear(4, 6)
 
     def forward(self, x):
-        return Noisy.apply(self.a(x)) + HandedOn.apply(x).sum()
+        return Noisy.apply(self.a(x)) + (HandedOn.apply(x) + Renamed.apply(x) + Inner.apply(x)).sum()
 
 
 def refused_functions():

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ..deploy.job import ExportOptions, ServeOptions
+from ..training.options import ExportOptions, ServeOptions
 from .inputs import NET
 from .options import command, mappings_option, options_of
 

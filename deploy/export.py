@@ -31,26 +31,12 @@ from ..training import inference
 from ..training.inference import Subject, image_files
 from ..training.models import model_names
 from ..training.models.converted_models import torch_spec
+from ..training.options import ExportOptions, NetChoice
 from ..training.recipe import reader as recipes
 from ..training.recipe.schema import Model
 from ..workers.messages import OnMessage, ignore
 from ..workers.parent import call
-from .job import (
-    EXPORTED,
-    FACTS,
-    INPUTS,
-    MINDIR,
-    MORE,
-    REQUEST,
-    TORCH32,
-    TORCH32_OTHER,
-    TORCH64,
-    ExportOptions,
-    Job,
-    NetChoice,
-    load,
-    shape_of,
-)
+from .job import EXPORTED, FACTS, INPUTS, MINDIR, MORE, REQUEST, TORCH32, TORCH32_OTHER, TORCH64, Job, load, shape_of
 from .output_files import stem_for
 
 NET, FILE, TORCH = "MindSpore", "the file", "torch"

@@ -18,7 +18,7 @@ from ..deploy import export as exporting
 from ..deploy import lite
 from ..deploy.export import Comparison, Exported, Worker, job_of, module, subject_of
 from ..deploy.export import export as run_export
-from ..deploy.job import FILE, FORMS, ONNX, ExportOptions, Job, ServeJob, ServeOptions, read_key, shape_of
+from ..deploy.job import FILE, ONNX, Job, ServeJob, read_key, shape_of
 from ..deploy.output_files import beside, check, place, refuse_code, total
 from ..deploy.serving import servable
 from ..errors import BadInput, WorkerFailed
@@ -30,6 +30,7 @@ from ..processes import ENDING, interrupt, signals_to
 from ..reports.progress import images_counted
 from ..temporary import temporary_folder
 from ..training.inference import Request, class_file, own_mode, preparation
+from ..training.options import FORMS, ExportOptions, ServeOptions
 from ..training.recipe import reader as recipes
 from ..training.recipe.schema import Data, Model, Optimizer, Recipe
 from ..workers.messages import Event, Message

@@ -9,11 +9,10 @@ from typing import Any
 import click
 import pytest
 from msmigrate.cli import convert_model, export, parity, train
-from msmigrate.deploy.job import ExportOptions, ServeOptions
 from msmigrate.errors import BadInput
 from msmigrate.option_fields import check, options_in
 from msmigrate.parity.options import ParityOptions
-from msmigrate.training.options import TrainOptions
+from msmigrate.training.options import ExportOptions, ServeOptions, TrainOptions
 
 BY_WORD = {"checkpoint", "recipe", "out"}  # arguments, and what a command says of its own
 COMMANDS: list[tuple[click.Command, type[Any], set[str]]] = [

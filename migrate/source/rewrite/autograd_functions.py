@@ -61,7 +61,8 @@ def taken_apart(node: ast.ClassDef) -> Gradient:
         if each.args.vararg or each.args.kwarg or each.args.kwonlyargs or not each.args.args:
             raise Unwritable(f"its {each.name} takes any number of arguments")
     context, *given = (each.arg for each in forward.args.args)
-    forward = _OneByOne(context).visit(copy.deepcopy(forward))
+    forward = copy.deepcopy(forward)
+    _OneByOne(context).visit(forward)
     back, *several = (each.arg for each in backward.args.args)
     kept = dict.fromkeys(_stored(forward, context))
     found = Gradient(forward, backward, given, context, back, dict(kept), several)

@@ -77,7 +77,8 @@ def taken_apart(node: ast.ClassDef) -> Gradient:
 
 def _gives_other_values(found: Gradient) -> bool:
     """Whether backward assigns something else to a name that bprop has for an input."""
-    nodes = [node for node in _backward(found, [False] * len(found.given)).body for node in ast.walk(node)]
+    body = _backward(found, [False] * len(found.given)).body
+    nodes = [node for statement in body for node in ast.walk(statement)]
     return any(isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id in found.given for n in nodes)
 
 

@@ -192,8 +192,6 @@ class PredictOptions(InferenceOptions):
 
 
 FORMS = ("mindir", "onnx", "lite", "serving", "air")
-
-
 ENC_MODES = ("AES-GCM", "AES-CBC", "SM4-CBC")
 
 

@@ -124,10 +124,6 @@ def _check(found: Gradient) -> None:
                 stores = isinstance(node.ctx, ast.Store) and method is found.backward
                 if node.attr == "mark_dirty" or stores:
                     raise Unwritable(f"its {method.name} has {ast.unparse(node)}")
-    calls = [node for node in ast.walk(found.forward) if isinstance(node, ast.Call)]
-    names = [name for call in calls for name in (callees_of(call) or [ast.unparse(call.func)])]
-    if found.recomputes and any(DRAWING.search(name.rpartition(".")[2]) for name in names):
-        raise Unwritable("its forward draws, and would have to run again for its backward")
     stored = [node for node in ast.walk(found.forward) if isinstance(node, ast.Attribute)]
     others = [n for n in stored if isinstance(n.ctx, ast.Store) and ast.unparse(n.value) != found.context]
     if found.recomputes and others:
@@ -403,9 +399,23 @@ def _own(name: str, program: Program) -> Gradient | Unwritable | None:
     if not program.facts.autograd.get(name, ("", []))[0] or (found := program.class_of(name)) is None:
         return None
     try:
-        return taken_apart(found[1])
+        parts = taken_apart(found[1])
+        if parts.recomputes and _draws(parts.forward, program, set()):
+            raise Unwritable("its forward draws, and would have to run again for its backward")
     except Unwritable as error:
         return error
+    return parts
+
+
+def _draws(function: ast.FunctionDef, program: Program, seen: set[str]) -> bool:
+    """Whether a function draws random numbers, itself or by functions of the model that it calls."""
+    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
+    names = {name for call in calls for name in (callees_of(call) or [ast.unparse(call.func)])}
+    if any(DRAWING.search(name.rpartition(".")[2]) for name in names):
+        return True
+    inner = [program.node(program.functions[name]) for name in names - seen if name in program.functions]
+    seen |= names
+    return any(_draws(node, program, seen) for node in inner if node is not None)
 
 
 @handles(syntax=[ast.Call])

@@ -22,7 +22,7 @@ ITEMS = {"append", "extend", "insert", "update", "setdefault", "add", "appendlef
 TAKEN = {"pop", "get", "popitem", "popleft", "values", "items", "copy", "__getitem__"}  # give what is in one
 ORDERED = {"reverse", "sort", "remove", "clear", "index", "count", "keys"}  # these leave its items in it
 ASKING = {"get", "values", "items", "copy", "__getitem__", "index", "count", "keys"}  # these change nothing
-DEEPEST = 6  # attributes of attributes that are told apart
+DEEPEST = 6  # attributes of attributes that are distinguished
 IN_PLACE = re.compile(r"(?!requires_grad_|share_memory_)\w*[a-z0-9]_")
 ANY = "*"  # an item of a container of which it is not known which one it is
 
@@ -64,7 +64,7 @@ class Places(ABC):
 
     def __init__(self) -> None:
         self.containers: dict[str, str] = {}  # where a container was made -> what it is
-        self.apart: set[str] = set()  # containers whose items share nothing with each other
+        self.separate: set[str] = set()  # containers whose items share nothing with each other
         self.found: dict[tuple[int, ast.AST], str] = {}
         self.local: set[str] = set()  # the names of its variables
         self.now: ast.stmt = ast.Pass()  # the statement that is looked at
@@ -203,7 +203,7 @@ class Places(ABC):
         return frozenset(found)
 
     def item(self, cells: Cells, key: str, state: State) -> Cells:
-        """What is at a place of cells; parts of one that share nothing are told apart."""
+        """What is at a place of cells; parts of one that share nothing are distinguished."""
         found: set[Cell] = set()
         for cell in cells:
             at = self._at(cell, key, state)
@@ -213,8 +213,10 @@ class Places(ABC):
                 for place in known if known and at != ANY else every:
                     self.read(place, state)
                     items = cells_in(state[place])
-                    apart = place.name == ANY and key != ANY
-                    found |= {one.of_part(cell.made, key) if apart and self._apart(cell, one) else one for one in items}
+                    other = place.name == ANY and key != ANY
+                    found |= {
+                        one.of_part(cell.made, key) if other and self._is_separate(cell, one) else one for one in items
+                    }
                 continue
             if key.startswith("'") and Place(cell, key) not in state:  # no tensor has such items
                 known.append(Place(cell, key))
@@ -242,8 +244,8 @@ class Places(ABC):
         known = self.containers.get(cell.made) in ("list", "tuple") and names == {str(n) for n in range(len(names))}
         return len(names) if known else None
 
-    def _apart(self, holder: Cell, item: Cell) -> bool:
-        return holder.made in self.apart or item.earlier
+    def _is_separate(self, holder: Cell, item: Cell) -> bool:
+        return holder.made in self.separate or item.earlier
 
     def picked(self, cells: Cells, index: ast.expr, state: State) -> Cells:
         """What an index gives of cells: of a tensor a part, if it has numbers and slices alone, and else a new one."""
@@ -432,11 +434,11 @@ def meet(one: Cell, other: Cell) -> bool:
         if kind != of:
             return True
         if key != other_key:
-            return not _apart(key, other_key)
+            return not _share_nothing(key, other_key)
     return True
 
 
-def _apart(key: str, other: str) -> bool:
+def _share_nothing(key: str, other: str) -> bool:
     if "|" in key:  # slices
         (low, high), (other_low, other_high) = key.split("|"), other.split("|")
         return (high == other_low != "") or (other_high == low != "")
@@ -477,7 +479,7 @@ def overlap(target: ast.expr, value: ast.expr) -> bool:
             same = ast.unparse(one) == ast.unparse(other)
             sliced = [isinstance(n, ast.Slice) and n.lower != n.upper for i in (to, of) for n in ast.walk(i)]
             differ = ast.unparse(to) != ast.unparse(of) or part is not value
-            return same and differ and any(sliced) and not (kind and kind == of_kind and _apart(key, of_key))
+            return same and differ and any(sliced) and not (kind and kind == of_kind and _share_nothing(key, of_key))
         case ast.Subscript(value=one), _:
             return part is not value and ast.unparse(part) == ast.unparse(one)
     return part is not value and ast.unparse(part) == ast.unparse(target)

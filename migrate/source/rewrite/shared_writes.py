@@ -476,7 +476,7 @@ class Memory(Places):
         shared = name in VIEWS or any(self.model.handing(*one) for one in layers)
         if name in PIECES and parts:
             cells = self.container(node, "tuple", {ANY: parts[0]}, state)
-            self.apart |= {cell.made for cell in cells}
+            self.separate |= {cell.made for cell in cells}
             return cells
         if shared and parts:
             return parts[0] | (self.new(node, state) if layers else NONE)

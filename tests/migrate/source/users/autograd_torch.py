@@ -282,12 +282,16 @@ def of_numbers():
     return OfNumbers(), (torch.randn(5, 4),)
 
 
+def between(x):
+    return torch.rand_like(x) + 1
+
+
 class Noisy(Function):
-    """Draws, so that it must not run once more for its backward."""
+    """Draws, by a function that it calls, so that it must not run once more for its backward."""
 
     @staticmethod
     def forward(ctx, x):
-        scale = torch.rand_like(x) + 1
+        scale = between(x)
         ctx.save_for_backward(scale)
         return x * scale
 

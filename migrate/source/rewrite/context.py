@@ -7,6 +7,7 @@ import ast
 import copy
 import math
 from abc import ABC, abstractmethod
+from bisect import insort
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
@@ -34,6 +35,7 @@ from ..observe.observations import (
     entries_of,
     kinds_of,
 )
+from . import ORDER
 
 Namer = Callable[[str], ast.expr]  # gives the expression for a qualified MindSpore name
 
@@ -189,10 +191,14 @@ def handles(
             else:
                 _BY_NAME[stage, name] = entry
         for kind in syntax:
-            _BY_SYNTAX.setdefault((stage, kind), []).append(handler)
+            insort(_BY_SYNTAX.setdefault((stage, kind), []), handler, key=_rank)
         return handler
 
     return register
+
+
+def _rank(handler: Handler) -> int:
+    return ORDER.index(handler.__module__.rpartition(".")[2])
 
 
 def by_callee(callees: Sequence[str], stage: Stage) -> Iterator[Handler]:
@@ -214,7 +220,7 @@ def has_handler(name: str) -> bool:
 
 
 def by_syntax(node: ast.AST, stage: Stage) -> Sequence[Handler]:
-    """The handlers for a form of syntax, in the order in which they were registered."""
+    """The handlers for a form of syntax, in the order of their files, and within a file of their lines."""
     return _BY_SYNTAX.get((stage, type(node)), ())
 
 
@@ -291,8 +297,7 @@ class Program(SourceFiles, ABC):
         None for anything else."""
 
     def row(self, name: str) -> Row | None:
-        """The row by which a call is translated; for a class of the program with the constructor of its torch base, the
-        base's row."""
+        """The row by which a call is translated; for a class that has its torch base's constructor, the base's row."""
         if name not in self.translated:
             return self._as_called(row_of(name))
         for base in self.facts.bases(name):
@@ -487,10 +492,6 @@ class Context(ast.NodeTransformer):
                 return found
         return self.generic_visit(node)
 
-    def generic_visit(self, node: ast.AST) -> Any:
-        """The same expression with its parts rewritten."""
-        return super().generic_visit(node)
-
     def is_user_code(self, name: str) -> bool:
         """Whether a function is translated too, or is Python's own."""
         return (
@@ -510,9 +511,8 @@ class Context(ast.NodeTransformer):
         if of_module and called and called[0] in self.program.translated | self.program.unread:
             call.func = ast.Name(self.program.called(called[0]), ast.Load())
         elif isinstance(function, ast.Attribute):
-            call.func = ast.Attribute(
-                self.visit(function.value), CELL_METHODS.get(function.attr, function.attr), ast.Load()
-            )
+            attribute = CELL_METHODS.get(function.attr, function.attr)
+            call.func = ast.Attribute(self.visit(function.value), attribute, ast.Load())
         else:
             call.func = self.visit(function)
         call.args = [self.visit(argument) for argument in call.args]

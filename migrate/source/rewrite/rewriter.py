@@ -56,7 +56,7 @@ from .tensors import StridedSlices, note_of_caller
 from .unexecuted_code import unseen_expression
 from .views import write_through_views
 
-# the files whose import registers their handlers
+# the files whose import registers their handlers; ORDER says whose come first
 HANDLERS = (
     *(autograd_functions, einops_patterns, library_lookups, dataclasses_and_configs, modules, initializers, tensors),
     *(graph_mode, control_flow, complex_tensors, devices_and_no_grad, replaced_methods),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import house_rules as rules
 import pytest
-from msmigrate.migrate.source.rewrite import context
+from msmigrate.migrate.source.rewrite import ORDER, context
 from msmigrate.migrate.source.rewrite.context import Stage, by_callee, by_syntax, handles
 
 CHECKOUT = Path(__file__).parents[4]
@@ -26,11 +26,11 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-def handler(name: str) -> Any:
+def handler(name: str, file: str = ORDER[0]) -> Any:
     def handle(node: ast.AST, context: object) -> str:
         return name
 
-    handle.__name__ = name
+    handle.__name__, handle.__module__ = name, f"{SOURCE}rewrite.{file}"
     return handle
 
 
@@ -65,6 +65,24 @@ def test_a_name_has_one_handler_at_a_stage() -> None:
     handles("a")(handler("first"))
     with pytest.raises(ValueError, match="a has a handler at this stage: first"):
         handles("a")(handler("second"))
+
+
+@pytest.mark.parametrize("imported", [ORDER, ORDER[::-1]], ids=["as listed", "the last file first"])
+def test_the_order_of_files_is_the_same_whichever_is_imported_first(imported: Sequence[str]) -> None:
+    for file in imported:
+        handles(syntax=[ast.Name])(handler(f"{file} one", file))
+        handles(syntax=[ast.Name])(handler(f"{file} two", file))
+    found = [one.__name__ for one in by_syntax(ast.Name("x"), Stage.EXPRESSION)]
+    assert found == [f"{file} {which}" for file in ORDER for which in ("one", "two")]
+
+
+def test_a_file_with_handlers_stands_in_the_order() -> None:
+    with pytest.raises(ValueError, match="not in tuple"):
+        handles(syntax=[ast.Name])(handler("one", "elsewhere"))
+    having = {
+        file.stem for file in (CHECKOUT / "migrate/source/rewrite").glob("*.py") if "\n@handles(" in file.read_text()
+    }
+    assert having == {*ORDER}
 
 
 def test_forms_of_syntax_are_asked_in_order() -> None:

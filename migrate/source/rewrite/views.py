@@ -420,8 +420,8 @@ class _Writer:
                 continue
             if not self.is_container(given.id) and not self._is_tensor(given.id):
                 continue
-            here = given.id in read_behind(call, statement)
-            if self.note is not None and (here or self._read_next(given.id, statement, loops)):
+            later = given.id not in stored_names(statement) and self._read_next(given.id, statement, loops)
+            if self.note is not None and (later or given.id in read_behind(call, statement)):
                 what = f"{called.name} changes `{given.id}`, which is read afterwards"
                 self.note(statement.lineno, f"{what}; in graph mode it stays as it was: return it with the result")
 

@@ -415,3 +415,44 @@ class Gated(nn.Module):
 
 def gated():
     return Gated(), (torch.randn(3, 4),)
+
+
+class Bouncing(nn.Module):
+    """A method writes into its arguments, and both names get what it returns."""
+
+    def __init__(self, wall: float = 0.5) -> None:
+        super().__init__()
+        self.wall = wall
+        self.pull = nn.Parameter(torch.tensor(0.3))
+
+    def bounce(self, place, speed):
+        over = place > self.wall
+        place[over] = 2 * self.wall - place[over]
+        speed[over] = -torch.abs(speed[over])
+        return place, speed
+
+    def forward(self, place, speed):
+        for _ in range(3):
+            speed = speed + self.pull * place
+            place = place + 0.1 * speed
+            place, speed = self.bounce(place, speed)
+        return torch.cat((place, speed), -1)
+
+
+def in_place_bounced():
+    torch.manual_seed(2)
+    return Bouncing(), (torch.rand(2, 3), torch.randn(2, 3))
+
+
+class HalfBouncing(Bouncing):
+    """One name gets what the method returns, and the other tensor is read as it was given."""
+
+    def forward(self, place, speed):
+        place, speed = place * 1.5, speed * 1
+        place, _ = self.bounce(place, speed)
+        return torch.cat((place, speed * self.pull), -1)
+
+
+def in_place_half_bounced():
+    torch.manual_seed(2)
+    return HalfBouncing(), (torch.rand(2, 3), torch.randn(2, 3))

@@ -124,3 +124,11 @@ def test_nothing_is_read_after_a_return(users: Users) -> None:
     found = users["gated"]
     found.agrees()
     found.lacks("does not return it")
+
+
+def test_arguments_that_a_call_changes_and_its_names_get_back_are_not_listed(users: Users) -> None:
+    users["in_place_bounced"].agrees()
+    assert users["in_place_bounced"].source.left_out == []
+    said = [problem.text for problem in users["in_place_half_bounced"].source.left_out]
+    assert said[0].startswith("bounce changes `speed`, which is read afterwards; in graph mode")
+    assert not any("`place`" in text for text in said)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import json
+import textwrap
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,8 +31,8 @@ ROUGH = 0.05  # tolerance of the gradient's norm, which kinks change, as a share
 
 @dataclass(frozen=True)
 class Variation:
-    """One way of making the model: in words, its construction, how many inputs are left out, MindSpore's source, and
-    the argument that is another, with the class or function that takes it."""
+    """One way of making the model: in words, its construction, how many inputs are left out, the body of MindSpore's
+    function, and the argument that is another, with the class or function that takes it."""
 
     text: str
     made: Made | None = None
@@ -205,7 +206,8 @@ def try_variations(
                 convert(folder / f"{number}.pth", folder / f"{number}.ckpt", owners=one["classes"], parts=True)
         elif "left" in one or one["stage"] == "run":
             (folder / f"{number}.left").touch()
-    makers = (f"def variation_{n}():\n    return {v.source or f'{maker}()'}" for n, v in enumerate(plan))
+    bodies = (textwrap.indent(v.source or f"return {maker}()", "    ") for v in plan)
+    makers = (f"def variation_{n}():\n{body}" for n, body in enumerate(bodies))
     written = folder / file
     written.write_text("\n\n\n".join((text.rstrip("\n"), *makers)) + "\n")
     errors: dict[str, str | None] = {}  # by number, None where it ran

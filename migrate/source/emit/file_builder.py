@@ -482,7 +482,8 @@ def _assembled(facts: Observations, new_names: Mapping[str, str]) -> tuple[FileB
     gone = tidy(assembly.definitions, more)
     keep_torchs_defaults(assembly.definitions, more, assembly)
     freeze_idle_layers(assembly, assembly.definitions, more)
-    texts = ("" if one is None else ast.unparse(one) for one in made)
+    bodies = ([] if one is None else [*assembly.model.shared.before, ast.Return(one)] for one in made)
+    texts = ("\n".join(ast.unparse(ast.fix_missing_locations(line)) for line in body) for body in bodies)
     tried = [replace(one, source=text) for one, text in zip(plan, texts, strict=True)]
     taken = (any(one.argument in gone.get(of, ()) for of in (one.of, *facts.bases(one.of))) for one in tried)
     assembly.variations = [one for one, lost in zip(tried, taken, strict=True) if not lost]

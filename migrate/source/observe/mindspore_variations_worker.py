@@ -103,6 +103,8 @@ def built(shape: Any, arrays: Any) -> Any:
     ((kind, content),) = shape.items()
     if kind == "tensor":
         return Tensor(arrays[f"input/{content}"])
+    if kind == "array":
+        return arrays[f"input/{content}"][()]  # one number of NumPy's is one again
     if kind == "dict":
         return {key: built(item, arrays) for key, item in content.items()}
     if kind == "value":

@@ -57,7 +57,7 @@ def report(text: str, folder: str, plan: str, *shapes: str) -> dict[str, Any]:
         stage = "made"
         try:
             torch.manual_seed(0)
-            model = split(make())[0] if one["made"] is None else made_of(from_json(one["made"]))
+            model = split(make())[0] if one["made"] is None else made_of(from_json(one["made"]), {})
             stage = "run"
             kept = slice(0, len(inputs.eval) - one["without"])
             given = [(*part[kept],) for part in (inputs.eval, inputs.train)]
@@ -68,15 +68,21 @@ def report(text: str, folder: str, plan: str, *shapes: str) -> dict[str, Any]:
     return {"tried": found}
 
 
-def made_of(value: Any) -> Any:
-    """The object that a construction makes."""
+def made_of(value: Any, known: dict[int | None, Any]) -> Any:
+    """The object that a construction makes; known: objects that occur more than once, by their numbers."""
     match value:
         case Made(function, args, kwargs):
-            return named(function)(*map(made_of, args), **{key: made_of(item) for key, item in kwargs})
+            if value.id in known:
+                return known[value.id]
+            words = {key: made_of(item, known) for key, item in kwargs}
+            found = named(function)(*(made_of(item, known) for item in args), **words)
+            if value.id is not None:
+                known[value.id] = found
+            return found
         case Items(kind, items):
-            return (list if kind == "list" else tuple)(map(made_of, items))
+            return (list if kind == "list" else tuple)(made_of(item, known) for item in items)
         case Pairs(pairs):
-            return {made_of(key): made_of(item) for key, item in pairs}
+            return {made_of(key, known): made_of(item, known) for key, item in pairs}
         case Reference(name):
             return named(name)
         case EnumMember(cls, name):
@@ -125,9 +131,9 @@ def tried(model: torch.nn.Module, given: list[Any], words: Any, to: Path, huge: 
             wide, wide_words = pytree.tree_map_only(torch.Tensor, _double, (given, words))
             exact = ran(copy.deepcopy(model).double(), wide, wide_words, 1)
             arrays |= {f"exact/{key}": value for key, value in exact.items()}
-    leaves: list[torch.Tensor] = []
+    leaves: list[Any] = []
     structure = shape_of((*given, dict(words)), leaves)
-    arrays |= {f"input/{n}": leaf.detach().numpy() for n, leaf in enumerate(leaves)}
+    arrays |= {f"input/{n}": leaf for n, leaf in enumerate(leaves)}
     np.savez(to.with_suffix(".npz"), **arrays)
     return {"classes": classes, "saved": len(saved), "inputs": structure, "random": drawn}
 
@@ -148,11 +154,11 @@ def _double(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.double() if tensor.is_floating_point() else tensor
 
 
-def shape_of(value: Any, leaves: list[torch.Tensor]) -> Any:
-    """The structure of inputs as JSON: tensors by their number among the leaves, to which they are added."""
-    if isinstance(value, torch.Tensor):
-        leaves.append(value)
-        return {"tensor": len(leaves) - 1}
+def shape_of(value: Any, leaves: list[Any]) -> Any:
+    """The structure of inputs as JSON: tensors and arrays by their numbers among the leaves, which they join."""
+    if isinstance(value, (torch.Tensor, np.ndarray, np.generic)):
+        leaves.append(value.detach().numpy() if isinstance(value, torch.Tensor) else value)
+        return {"tensor" if isinstance(value, torch.Tensor) else "array": len(leaves) - 1}
     if isinstance(value, (list, tuple)):
         return {"tuple" if isinstance(value, tuple) else "list": [shape_of(item, leaves) for item in value]}
     if isinstance(value, dict):

@@ -91,8 +91,7 @@ def takes_anything(row: Row) -> bool:
 def write_call(row: Row, given: Mapping[str, ObservedArgument], name: Namer, *, partial: bool = False) -> ast.Call:
     """The MindSpore call: the arguments of torch's call, and those whose default differs in MindSpore.
 
-    name: makes the expression for a qualified MindSpore name. partial: required arguments may come later. Raises
-    Unwritable.
+    name: makes the expression for a MindSpore name. partial: required arguments may come later. Raises Unwritable.
     """
     row, given = _otherwise(row, given, name), _scaled(row, given)
     keywords = keywords_of(row, given, name)
@@ -380,9 +379,8 @@ def _unpacked_dict(row: Row, node: ast.expr, context: Context) -> dict[str, Obse
             return {str(key): argument_of(value, context) for key, value in words.items()}
     entries = entries_of(node)
     whole = kinds_of(node)
-    if entries is None or (
-        not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and set(entries) - {"inplace"}
-    ):
+    named = isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))
+    if entries is None or (not named and set(entries) - {"inplace"}):
         raise Unwritable(f"{row.torch} with **{ast.unparse(node)}")
     if not takes_anything(row):
         _guard_keys(node, [*entries], context)
@@ -523,6 +521,9 @@ def common_call(node: ast.Call, rows: Mapping[str, Row | None], context: Context
             only_as_seen(arguments, node, context)
     if len({ast.dump(call) for call in calls}) > 1:
         raise Unwritable(f"{' and '.join(rows)} take these arguments in different ways")
+    if len(lenient) == len(rows) and (node.args or any(word.arg != "inplace" for word in node.keywords)):
+        other = ast.Compare(function, [ast.IsNot()], [context.name("mindspore.nn.Identity")])  # which would lack them
+        context.raise_where(other, function, f"{ast.unparse(node.func)} was {' or '.join(rows)}", node)
     return calls[0]
 
 
@@ -580,9 +581,8 @@ def is_variable(function: ast.expr, context: Context) -> bool:
         return (function.id in context.local and not itself) or not context.program.is_global(context.file, function.id)
     if isinstance(function, (ast.Subscript, ast.IfExp)):
         return True
-    return isinstance(function, ast.Attribute) and not any(
-        isinstance(kind, (PythonModule, TensorKind)) for kind in kinds_of(function.value)
-    )
+    of = kinds_of(function.value) if isinstance(function, ast.Attribute) else [PythonModule("")]
+    return not any(isinstance(kind, (PythonModule, TensorKind)) for kind in of)
 
 
 def is_super(function: ast.expr) -> bool:

@@ -116,7 +116,7 @@ def read_row(entry: Any, kind: str, file: str) -> Row:
         otherwise=_otherwise(entry, fields.take("otherwise", dict, type(None), default=None), kind, file),
         called_with=fields.words("called_with", int),
         over_one_value=fields.take("over_one_value", bool, default=False),
-        unless=fields.words("unless", bool),
+        unless=fields.words("unless", bool, float),
         as_value=fields.take("as_value", bool, default=False),
     )
     fields.done()
@@ -165,6 +165,7 @@ def _argument(name: str, content: Any, where: str) -> Argument:
             tuple(value) if isinstance(value, list) else value for value in fields.take("only", list, default=())
         ),
         refuse=tuple(fields.take("refuse", list, default=())),
+        checked=fields.take("checked", bool, default=False),
         why=fields.take("why", str, default=None),
         remedy=fields.take("remedy", str, default=None),
         device=fields.take("device", bool, default=False),

@@ -56,6 +56,7 @@ class Argument:
     values: tuple[tuple[Any, Any], ...] = ()  # torch value -> MindSpore value; any other value is unsupported
     only: tuple[Any, ...] = ()  # the torch values that have a counterpart
     refuse: tuple[Any, ...] = ()  # the torch values that have none
+    checked: bool = False  # MindSpore's own raises for another value than these
     why: str | None = None  # why it goes nowhere, or why only some values cross
     remedy: str | None = None  # what to do with an unsupported value
     device: bool = False  # it may be a device, which MindSpore chooses for the process: `remedy` says what to do
@@ -176,8 +177,8 @@ class Row:
     called_with: Mapping[str, int] = field(default_factory=dict)  # of such a class: an argument that a call of the
     # layer may have, which MindSpore's own does not take either -> its place in that call
     over_one_value: bool = False  # such a class is used where a softmax of the model goes over a single value
-    unless: Mapping[str, bool] = field(default_factory=dict)  # such a class is used for a call that gives one of these
-    # arguments, unless it gives this very constant, and wherever the layer's class is handed on or compared then
+    unless: Mapping[str, bool | float] = field(default_factory=dict)  # such a class is used for a call that gives one
+    # of these arguments, unless it gives this very constant, and wherever the layer's class is handed on or compared
     as_value: bool = False  # such a class, with torch's arguments, is used where the layer's is handed on or compared
 
     @property

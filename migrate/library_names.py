@@ -71,7 +71,9 @@ def gives(call: ast.Call, places: Mapping[str, int]) -> bool:
     return starred or None in words or bool(words & {*places}) or len(call.args) > min(places.values())
 
 
-def otherwise(tree: ast.AST | None, unless: Mapping[str, bool], resolve: Callable[[ast.expr], str]) -> Iterator[str]:
+def otherwise(
+    tree: ast.AST | None, unless: Mapping[str, bool | float], resolve: Callable[[ast.expr], str]
+) -> Iterator[str]:
     """The full names of what is called, or is made a `partial`, with one of these arguments by name that is not this
     constant, in a function or at a file's top, and not by `super()`; empty for a variable. resolve: as in `named`."""
     defines = (ast.FunctionDef, ast.ClassDef)
@@ -84,9 +86,10 @@ def otherwise(tree: ast.AST | None, unless: Mapping[str, bool], resolve: Callabl
             yield resolve(call.args[0] if is_partial else call.func)
 
 
-def is_constant(node: ast.expr, value: bool) -> bool:
-    """Whether an expression is `True`, or `False`."""
-    return isinstance(node, ast.Constant) and node.value is value
+def is_constant(node: ast.expr, value: bool | float) -> bool:
+    """Whether an expression is this constant; `True` is not 1."""
+    found = node.value if isinstance(node, ast.Constant) else None
+    return found == value and isinstance(found, bool) == isinstance(value, bool)
 
 
 HINTS = ("annotation", "returns")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from . import functional
 from .activations_and_dropout import (
+    ELU,
     SELU,
     AlphaDropout,
     DropBlock2d,

@@ -16,6 +16,18 @@ class SELU(nn.Cell):
         return selu(input)
 
 
+class ELU(nn.Cell):
+    """x where it is positive, else alpha (exp(x) - 1); MindSpore's own has an alpha of 1 alone."""
+
+    def __init__(self, alpha: float = 1.0) -> None:
+        super().__init__()
+        self.alpha = alpha
+
+    def construct(self, input: Tensor) -> Tensor:
+        """input: of any shape."""
+        return elu(input, self.alpha)
+
+
 class Softplus(nn.Cell):
     """log(1 + exp(beta x)) / beta, and x itself where beta x is above the threshold."""
 
@@ -61,6 +73,12 @@ class RReLU(nn.Cell):
         else:
             slope = (self.lower + self.upper) / 2 * ops.ones_like(input)
         return ops.where(input >= 0, input, input * ops.stop_gradient(slope))
+
+
+def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """`input` where it is positive, else alpha (exp(input) - 1); MindSpore's own has an alpha of 1 alone."""
+    negative = ops.where(input > 0, ops.zeros_like(input), input)
+    return ops.where(input > 0, input, alpha * ops.expm1(negative))
 
 
 def selu(input: Tensor) -> Tensor:

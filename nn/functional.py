@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .activations_and_dropout import alpha_dropout, rrelu, selu, stochastic_depth, tanhshrink
+from .activations_and_dropout import alpha_dropout, elu, rrelu, selu, stochastic_depth, tanhshrink
 from .attention_and_recurrent import (
     added_mask,
     log_softmax,

@@ -216,7 +216,7 @@ def _crossed(
     if item.kinds == [DtypeKind()] and (argument.to or text.removeprefix("mindspore.") in only):
         return dict.fromkeys(argument.to, item.node)  # already a MindSpore name, or a tensor's attribute
     limited = bool(argument.only or argument.refuse or (argument.values and not argument.to))
-    if limited and not _never(item, argument):
+    if limited and not argument.checked and not _never(item, argument):
         refused = () if argument.only or argument.values or argument.verb else argument.refuse
         if item.constants is None and not (refused and all(isinstance(kind, PlainKind) for kind in item.kinds)):
             raise Unwritable(f"{row.torch}: {argument.torch} may be another than {' or '.join(only)}: {argument.why}")

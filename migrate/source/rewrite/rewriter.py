@@ -51,7 +51,7 @@ from .control_flow import pick_by_index, select_branches
 from .devices_and_no_grad import without_gradient, without_gradient_by_decorator
 from .graph_mode import ALWAYS, format_texts, in_blocks, is_pure, not_compiled, place_of, put
 from .shared_writes import refuse_shared
-from .signatures import SignatureRewriter, expand_kwargs, hands_on, only_looked_up
+from .signatures import SignatureRewriter, expand_kwargs, hands_on, only_looked_up, rename_hiding
 from .tensors import StridedSlices, note_of_caller
 from .unexecuted_code import unseen_expression
 from .views import write_through_views
@@ -66,6 +66,7 @@ HANDLERS = (
 def rewrite_function(node: ast.FunctionDef, name: str, context: Context) -> ast.FunctionDef:
     """The definition under another name, with the parts of its body that ran."""
     found = context.function = copy.deepcopy(node)
+    rename_hiding(found, context)
     why = write_collecting(found, context)
     context.local = context.own = set(local_names(found))
     context.handed = {argument.arg for argument in ast.walk(found.args) if isinstance(argument, ast.arg)}

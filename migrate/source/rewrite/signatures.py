@@ -13,7 +13,7 @@ from importlib import metadata
 from typing import Any
 
 from ...library_names import COUNTERPARTS, TABLES, dtype_name, is_dtype
-from ...source_files import SourceFiles, all_parameters, comment, defaults_of
+from ...source_files import SourceFiles, all_parameters, comment, defaults_of, local_names
 from ..observe.observations import (
     NONE,
     CallableKind,
@@ -185,6 +185,21 @@ def annotated_assignment(node: ast.AnnAssign, context: Context) -> list[ast.stmt
 def names_in(node: ast.AST, resolve: Callable[[ast.expr], str]) -> list[str]:
     """The full names of all names in an expression."""
     return [resolve(inner) for inner in ast.walk(node) if isinstance(inner, (ast.Name, ast.Attribute))]
+
+
+def rename_hiding(function: ast.FunctionDef, context: Context) -> None:
+    """Rename local variables that would hide what the function uses of the new file, `Block = partial(layers.Block)`;
+    in place. A parameter keeps its name, and is a problem."""
+    resolve, own, hidden = context.program.names(context.file).name, {*local_names(function)}, set[str]()
+    for node in ast.walk(function):
+        full = resolve(node) if isinstance(node, (ast.Attribute, ast.Name)) and isinstance(node.ctx, ast.Load) else ""
+        defined = full.rpartition(".")[0] in context.program.modules and not full.startswith("torch.")
+        if defined and not (isinstance(node, ast.Name) and node.id in own):
+            hidden |= {context.program.called(full)} & own
+    for given in (node for node in ast.walk(function.args) if isinstance(node, ast.arg) and node.arg in hidden):
+        context.missing(function, f"{given.arg} is a parameter of {function.name}, and a class or function used there")
+    for name in (node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id in hidden):
+        name.id = f"{name.id}_"
 
 
 def expand_kwargs(function: ast.FunctionDef, program: Program) -> None:

@@ -227,6 +227,47 @@ def test_with_other_arguments_it_is_the_same_or_raises(written: ConvertedModel, 
     assert found["border='reflect'"].verdict == "refused"
 
 
+SHARED = """
+import copy
+
+import torch
+from torch import nn
+
+
+class Scaled(nn.Module):
+    def __init__(self, size, by=0.5):
+        super().__init__()
+        self.fc, self.by = nn.Linear(size, size), by
+
+    def forward(self, x):
+        return self.fc(x) * self.by
+
+
+class Pair(nn.Module):
+    def __init__(self, first, second, last, share=0.25):
+        super().__init__()
+        self.first, self.second, self.last, self.share = first, second, last, share
+
+    def forward(self, x):
+        return self.last(self.second(torch.tanh(self.first(x))) * self.share)
+
+
+def build():
+    once, twice = Scaled(4), Scaled(4, by=2.0)
+    return Pair(copy.deepcopy(once), copy.deepcopy(once), nn.Sequential(twice, nn.Tanh(), twice)), torch.randn(2, 4)
+"""
+
+
+def test_parts_that_occur_more_than_once_are_there_in_every_variation(tmp_path: Path) -> None:
+    file = tmp_path / "shared.py"
+    file.write_text(SHARED)
+    written = write_source(f"{file}:build")
+    assert "scaled = Scaled(4)" in written.text
+    found = tried(written, str(file), tmp_path)
+    assert found["share=0.125"].verdict == "same", found
+    assert {one.verdict for one in found.values()} == {"same"}, found
+
+
 def test_what_is_not_the_same_is_found(written: ConvertedModel, spec: str, tmp_path: Path) -> None:
     found = tried(
         *(written, spec, tmp_path),

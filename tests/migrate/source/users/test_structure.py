@@ -130,6 +130,15 @@ def test_files_that_call_different_things_the_same(users: Users) -> None:
     assert "\nSETTINGS_WIDTH = 6  # of the middle\n" in with_ends(found.source.text)
 
 
+def test_a_local_variable_does_not_hide_what_it_is_made_of(users: Users) -> None:
+    found = users["hiding"]
+    found.agrees()
+    found.holds("Block_ = partial(Block, norm=partial(nn.LayerNorm", "scaled_ = scaled(x, 2.0)")
+    found.holds("swish_ = swish(scaled_, beta=self.swish)", "def __init__(self, width=5, swish=0.5):")
+    (problem,) = users["hidden_by_a_parameter"].source.problems
+    assert problem.text == "scaled is a parameter of __init__, and a class or function used there"
+
+
 @pytest.mark.full
 def test_one_of_two_inputs(users: Users) -> None:
     found = users["either"]

@@ -182,11 +182,6 @@ class Row:
     as_value: bool = False  # such a class, with torch's arguments, is used where the layer's is handed on or compared
 
     @property
-    def takes_defaults(self) -> bool:
-        """Whether MindSpore's own takes what torch does where no argument says it."""
-        return not any(not each.required and each.default in each.refuse for each in self.arguments)
-
-    @property
     def is_module(self) -> bool:
         """Whether it is a class of torch's modules."""
         return self.kind in ("layer", "module", "loss")

@@ -156,20 +156,13 @@ def handed_on(node: ast.Attribute | ast.Name, context: Context) -> ast.expr | No
     row = context.program.row(name)
     if row is None or row.mindspore is None:
         return None
-    function = row.kind == "function" and not fills(row)
-    if function and context.strict and not context.in_type_check:
-        return _called_elsewhere(row, context)
-    plain = context.in_type_check or (function and row.takes_defaults)
-    return context.name(row.mindspore) if plain else write_reference(row, {}, context.name)
-
-
-def _called_elsewhere(row: Row, context: Context) -> ast.expr:
-    """A function that did not run, as a value: its calls are written for what ran there, so it has to take what torch's
-    takes by place, and to have torch's defaults."""
-    verbs = [one.torch for one in row.arguments if one.verb and not one.required]
-    if verbs or not row.in_order:
+    if context.in_type_check:
+        return context.name(row.mindspore)
+    if context.strict and row.kind == "function" and not fills(row):  # its calls are written for what ran there
+        verbs = [one.torch for one in row.arguments if one.verb and not one.required]
         why = f"takes {verbs[0]} in another way" if verbs else "takes its arguments in another order"
-        raise Unwritable(f"{row.torch} as a value: MindSpore's {why}, so call it where it is chosen")
+        if verbs or not row.in_order:
+            raise Unwritable(f"{row.torch} as a value: MindSpore's {why}, so call it where it is chosen")
     return write_reference(row, {}, context.name)
 
 

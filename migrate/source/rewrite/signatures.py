@@ -31,7 +31,6 @@ from ..observe.observations import (
 )
 from .autograd_functions import made_of, own_gradient
 from .context import Context, Problem, Program, Stage, Unwritable, handles, row_of, set_receivers
-from .initializers import fills
 from .library_lookups import write_reference
 from .row_calls import bind_arguments, is_super, known_argument
 
@@ -95,11 +94,7 @@ class SignatureRewriter(ast.NodeTransformer):
             return self.program.name(dtype_name(name.removeprefix("torch.")))
         row = self.program.row(name) if name and name not in {*TABLES["classes"], *self.program.translated} else None
         if row is not None and row.mindspore:
-            return (
-                self.program.name(row.mindspore)
-                if row.kind == "function" and not fills(row) and row.takes_defaults
-                else write_reference(row, {}, self.program.name)
-            )
+            return write_reference(row, {}, self.program.name)
         before, self.value = self.value, True
         found: Any = self._class(node) if isinstance(node, (ast.Name, ast.Attribute)) else self.generic_visit(node)
         self.value = before

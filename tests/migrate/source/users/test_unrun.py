@@ -232,3 +232,17 @@ def test_properties_what_is_done_at_the_end_and_bits_of_integers(users: Users) -
         users[name].agrees("eval", "train")
         users[name].holds("@strength.setter", "returned = y * (self.calls + 2)", "bitwise_not(ops.arange(4))")
         assert not users[name].source.not_run
+
+
+def test_functions_and_classes_in_variables_have_torchs_defaults(users: Users) -> None:
+    """Where they ran, and where another one did; what takes its arguments otherwise raises where it is chosen."""
+    ran, unrun = users["by_value_bent"], users["by_value"]
+    for found in (ran, unrun):
+        found.agrees()
+        found.holds("partial(ops.leaky_relu, alpha=0.01) if bent else ops.relu", "self.pool = max_pool1d")
+        (pool,) = found.source.not_run
+        assert pool.text.startswith(
+            "torch.nn.functional.avg_pool1d as a value: MindSpore's takes stride in another way"
+        )
+    ran.holds("'far': partial(ops.smooth_l1_loss, reduction='mean')")
+    unrun.holds("if layer is not nn.Identity:", "when this was written, layer was torch.nn.Identity')")

@@ -848,3 +848,36 @@ def rescales():
 
 def rescales_swiftly():
     return Rescales(4, swift=True), (torch.randn(3, 4),)
+
+
+PENALTIES = {"far": F.smooth_l1_loss, "near": F.l1_loss}
+
+
+class ByValue(nn.Module):
+    """Functions and classes in variables, one of which ran: MindSpore's have other defaults, and take other arguments."""
+
+    def __init__(self, bent=False, pooled=False, penalty="near", normed=False):
+        super().__init__()
+        self.mix = nn.Linear(4, 4)
+        self.act = F.leaky_relu if bent else F.relu
+        if pooled:
+            self.pool = F.avg_pool1d
+        else:
+            self.pool = F.max_pool1d
+        self.penalty = PENALTIES[penalty]
+        layer = nn.Softmax if normed else nn.Identity
+        self.last = layer(1)
+
+    def forward(self, x):
+        y = self.act(self.mix(x))
+        return self.last(y).sum() + self.penalty(y, 2 * x) + self.pool(y, 2).sum()
+
+
+def by_value():
+    torch.manual_seed(3)
+    return ByValue(), (torch.randn(3, 4, 4),)
+
+
+def by_value_bent():
+    torch.manual_seed(3)
+    return ByValue(bent=True, penalty="far", normed=True), (torch.randn(3, 4, 4),)

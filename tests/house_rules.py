@@ -77,6 +77,12 @@ def parse(file: Path) -> ast.Module:
     return ast.parse(file.read_text(encoding="utf-8"), str(file))
 
 
+@cache
+def nodes(file: Path) -> tuple[ast.AST, ...]:
+    """All nodes of a file, which many rules go through."""
+    return tuple(ast.walk(parse(file)))
+
+
 def imports(
     file: Path, checkout: Path, *, at_start: bool = False, in_strings: bool = True
 ) -> Iterator[tuple[int, str]]:
@@ -92,11 +98,10 @@ def imports(
 def _imports(file: Path, checkout: Path, at_start: bool, in_strings: bool) -> tuple[tuple[int, str], ...]:
     """What imports() gives; every rule asks for it, and many for all that is reached from a file."""
     found: list[tuple[int, str]] = []
-    tree = parse(file)
     package = module_name(file, checkout).split(".")
     if file.name != "__init__.py":
         package = package[:-1]
-    for node in _at_start(tree) if at_start else ast.walk(tree):
+    for node in _at_start(parse(file)) if at_start else nodes(file):
         if isinstance(node, ast.Import):
             found.extend((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -235,7 +240,7 @@ def imports_inside_are_relative(checkout: Path) -> list[str]:
     """The package never says its own name in an import: the checkout and the installed copy must not mix."""
     complaints = []
     for file in package_files(checkout):
-        for node in ast.walk(parse(file)):
+        for node in nodes(file):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
             if any(name.split(".")[0] == "msmigrate" for name in names):
@@ -299,7 +304,7 @@ def what_has_to_be_ended_begins_in_one_place(checkout: Path) -> list[str]:
     complaints = []
     for file in package_files(checkout):
         here = file.relative_to(checkout).as_posix()
-        for node in (node for node in ast.walk(parse(file)) if isinstance(node, ast.Call)):
+        for node in (node for node in nodes(file) if isinstance(node, ast.Call)):
             called = ast.unparse(node.func)
             for module, names in BEGUN.items():
                 there = called in names or any(called.endswith(f".{name}") for name in names)

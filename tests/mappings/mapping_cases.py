@@ -47,7 +47,7 @@ def runnable() -> Iterator[tuple[str, Row, Case]]:
                 yield f"{row.torch}[{index}]", row, case
 
 
-WRONG_QUICK = 8  # every eighth of the wrong arguments is in a quick run
+WRONG_QUICK = 16  # every sixteenth of the wrong arguments is in a quick run
 
 
 @cache

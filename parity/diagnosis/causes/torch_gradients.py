@@ -24,7 +24,7 @@ from ...noise import UsualNoise
 from ...record.torch_kinks import KinkSides, taking
 from ...result import Cause, Finding
 from ...tensor_verdict import Measure, Verdict
-from ...trace import DISTRIBUTION, Key, Part
+from ...trace import ALONE, DISTRIBUTION, WIRING, Key, Part
 from ..context import Context, key_of, recorded
 from ..differences import pattern
 from ..hypotheses import Outcome, Prediction, cause, judge_prediction, or_none
@@ -62,6 +62,7 @@ class GradientCombination:
 
 
 PLAIN = GradientCombination(1.0, 0.0)
+UNKNOWNS = 2  # the coefficients of a combination
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def _key(name: str) -> tuple[str, str, str, int]:
 
 def explain(context: Context) -> list[Cause]:
     """The causes of what failed in stage gradients."""
-    wrong = context.failed("gradients")
+    wrong = [f for f in context.failed("gradients") if f.part not in (ALONE, WIRING)]  # which do not come from the loss
     if not wrong:
         return []
     causes = _absent(context, [f for f in wrong if f.part == "parameters"])
@@ -258,6 +259,8 @@ def _from(context: Context, basis: GradientBasis) -> tuple[GradientCombination, 
     before = basis.outcome(context, PLAIN, names)
     if before.reproduces:
         return PLAIN, []
+    if sum(basis.loss[name].exact.size for name in names) <= UNKNOWNS:
+        return PLAIN, []  # as many numbers as are solved for always fit
     mix = _solved(context, basis, names)
     after = basis.outcome(context, mix, names)
     if not after.reproduces or mix.plain:
@@ -429,8 +432,9 @@ def last_layer_gradients(context: Context, loss: Loss, step: int) -> GradientBas
     gave = _given(context, name)
     if len(labels) != len(x) or (gave is not None and not _alike(gave, x)):
         return None  # the logits are computed from its output, for instance as a mean over several heads
-    features = _features(context, name)
-    if features is not None and features.shape != (len(x), layer.in_features):
+    features, rows = _features(context, name), x.size // layer.out_features
+    features = features.reshape(rows, -1) if features is not None and features.size % rows == 0 else None
+    if features is not None and features.shape[1] != layer.in_features:
         features = None
     if features is not None and not _alike(_made(layer, features), x):
         features = None  # the output before it belongs to another branch
@@ -450,9 +454,9 @@ def last_layer_gradients(context: Context, loss: Loss, step: int) -> GradientBas
         stem = f"{name}." if name else ""
         makes: dict[str, Callable[[np.ndarray], np.ndarray]] = {}
         if layer.bias is not None:
-            makes[f"{stem}bias"] = lambda g: np.asarray(g.sum(0))
+            makes[f"{stem}bias"] = lambda g: np.asarray(g.reshape(rows, -1).sum(0))
         if features is not None:
-            makes[f"{stem}weight"] = lambda g: np.asarray(g.T @ features.astype(g.dtype))
+            makes[f"{stem}weight"] = lambda g: np.asarray(g.reshape(rows, -1).T @ features.astype(g.dtype))
         there = {key: make for key, make in makes.items() if _key(key) in context.mindspore.entries}
         return {key: _recorded(context, key, make(exact), make(single)) for key, make in there.items()}
 

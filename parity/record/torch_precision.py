@@ -220,17 +220,24 @@ class _Rounding(TorchDispatchMode):
         momentum: float,
         *rest: Any,
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """BatchNorm in training with the mean that is added in float32: where values are far from zero and near to each
-        other, the whole channel is shifted by its rounding."""
-        made, mean, inverse_std = exact
-        if not train or x.dtype != torch.float32 or x.ndim < 3 or not x.numel():
+        """BatchNorm in training with a mean and a variance that are added in float32: where values are far from zero and
+        near to each other, the whole channel is shifted by their rounding, and of many images it is scaled."""
+        count = x.numel() // x.shape[1] if x.ndim > 1 else 0
+        if not train or x.dtype != torch.float32 or not count:
             return exact
-        off = in_fours(x) / (x.numel() // x.shape[1]) - mean
-        if running_mean is not None:
-            running_mean += momentum * off
-        scale = inverse_std if weight is None else inverse_std * weight.detach()
         ends = (1, -1, *[1] * (x.ndim - 2))
-        return made - (off * scale).reshape(ends), mean + off, inverse_std
+        mean = in_fours(x) / count
+        off = x - mean.reshape(ends)
+        variance, eps = in_fours(off * off) / count, rest[0]
+        deviation = (variance + eps).sqrt()
+        if running_mean is not None:
+            running_mean += momentum * (mean - exact[1])
+        if running_var is not None:
+            change = variance - (exact[2].double() ** -2 - eps).float()
+            running_var += momentum * change * (count / max(count - 1, 1))
+        scale = (deviation.reciprocal() if weight is None else weight.detach() / deviation).reshape(ends)
+        made = off * scale if bias is None else off * scale + bias.detach().reshape(ends)
+        return made, mean, deviation.reciprocal()
 
     def _of_a_norm(
         self,
@@ -255,8 +262,8 @@ class _Rounding(TorchDispatchMode):
         if mean is None or inverse_std is None:
             return exact
         ends = (1, -1, *[1] * (x.ndim - 2))
-        normed = (x - mean.reshape(ends)) * inverse_std.reshape(ends)
-        return of_input, by_image(normed.mul_(upstream)), by_image(upstream)
+        off = x - mean.reshape(ends)
+        return of_input, by_image(off.mul_(upstream)) * inverse_std, by_image(upstream)
 
 
 def one_by_one(terms: torch.Tensor) -> torch.Tensor:

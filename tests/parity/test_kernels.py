@@ -111,7 +111,7 @@ rows = numpy.random.default_rng(0).standard_normal((4000, 10), dtype=numpy.float
 labels = numpy.arange(4000) % 10
 far = (3 + 0.05 * numpy.random.default_rng(1).standard_normal((4, 8, 32, 130))).astype(numpy.float32)
 middle = far.mean((0, 2, 3), dtype=float) / far.std((0, 2, 3), dtype=float)
-sides = [(6, 9, side, side + 1) for side in (1, 2, 4)] + [(36, 9, 1, pixels) for pixels in (1, 3, 5, 7, 8)]
+sides = [(6, 9, n, n + 1) for n in (1, 2, 4)] + [(36, 9, 1, n) for n in (1, 3, 5, 7, 8)]
 spread = [1 + 0.3 * numpy.random.default_rng(2).standard_normal(each, dtype=numpy.float32) for each in sides]
 if sys.argv[1] == "torch":
     import torch
@@ -130,7 +130,10 @@ if sys.argv[1] == "torch":
         shift = norm(torch.from_numpy(far)).detach().double().mean((0, 2, 3))
     kept = norm.running_mean.double().numpy() / far.std((0, 2, 3), dtype=float) - middle
     means = [torch_precision.in_fours(torch.from_numpy(each)) / (each.size // 9) for each in spread]
-    found = tanh_of_fractions(wide), shares, gradient, mish, numpy.stack([shift, kept, plain]), torch.stack(means)
+    with rounding_as_mindspore():
+        run = [torch.nn.BatchNorm2d(9)(torch.from_numpy(each)).detach().flatten() for each in spread]
+    norms = torch.stack(means), torch.cat(run)
+    found = tanh_of_fractions(wide), shares, gradient, mish, numpy.stack([shift, kept, plain]), *norms
 else:
     from mindspore import Tensor, grad, nn, ops
     labels = Tensor(labels.astype(numpy.int32))
@@ -140,15 +143,15 @@ else:
     shift = norm(Tensor(far)).asnumpy().mean((0, 2, 3), dtype=float)
     found = [each.asnumpy() for each in (nn.Tanh()(Tensor(x)), ops.log_softmax(Tensor(rows)), gradient, mish)] + [shift]
     means = [nn.BatchNorm2d(9, momentum=0.0).set_train() for each in spread]
-    run = [norm(Tensor(each)) for norm, each in zip(means, spread)]
-    found += [numpy.stack([norm.moving_mean.asnumpy() for norm in means])]
+    run = [norm(Tensor(each)).asnumpy().reshape(-1) for norm, each in zip(means, spread)]
+    found += [numpy.stack([norm.moving_mean.asnumpy() for norm in means]), numpy.concatenate(run)]
 print(json.dumps([each.tolist() for each in found]))
 """
     both = [
         json.loads(subprocess.run([sys.executable, "-c", asked, side], capture_output=True, check=True).stdout)
         for side in ("torch", "mindspore")
     ]
-    names = ("tanh", "log_softmax", "gradient", "mish", "norm", "means")
+    names = ("tanh", "log_softmax", "gradient", "mish", "norm", "means", "normed")
     return {name: [np.array(side[i]) for side in both] for i, name in enumerate(names)}
 
 
@@ -182,11 +185,12 @@ def test_a_norm_of_values_far_from_zero_is_shifted_as_mindspore_s(formulas: dict
     assert np.linalg.norm(shift + kept) < 0.4 * size  # what is put into the running mean is taken off the values
 
 
-def test_a_norm_s_mean_is_added_as_mindspore_s_to_the_bit(formulas: dict[str, list[np.ndarray]]) -> None:
+def test_a_norm_is_added_as_mindspore_s_to_the_bit(formulas: dict[str, list[np.ndarray]]) -> None:
     """Whatever is left over of an image's fours; with sums of fours a right BatchNorm1d of 36 rows was at 4.9."""
     ours, theirs = formulas["means"]
     assert ours.shape == theirs.shape == (8, 9)
     assert np.array_equal(ours, theirs)
+    assert np.array_equal(*formulas["normed"])  # and so is the variance
 
 
 ROWS = np.random.default_rng(0).standard_normal((4000, 10), dtype=np.float32).astype(np.float64)

@@ -220,8 +220,8 @@ class _Rounding(TorchDispatchMode):
         momentum: float,
         *rest: Any,
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """BatchNorm in training with a mean and a variance that are added in float32: where values are far from zero and
-        near to each other, the whole channel is shifted by their rounding, and of many images it is scaled."""
+        """BatchNorm in training with a mean and a variance that are added in float32: where values are far from zero
+        and near to each other, the whole channel is shifted by their rounding, and of many images it is scaled."""
         count = x.numel() // x.shape[1] if x.ndim > 1 else 0
         if not train or x.dtype != torch.float32 or not count:
             return exact
@@ -229,7 +229,7 @@ class _Rounding(TorchDispatchMode):
         mean = in_fours(x) / count
         off = x - mean.reshape(ends)
         variance, eps = in_fours(off * off) / count, rest[0]
-        deviation = (variance + eps).sqrt()
+        deviation = (variance + eps).double().sqrt().float()  # torch's root of float32 is not always the nearest
         if running_mean is not None:
             running_mean += momentum * (mean - exact[1])
         if running_var is not None:

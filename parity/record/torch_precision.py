@@ -89,8 +89,8 @@ def exp_of_five_terms(x: torch.Tensor) -> torch.Tensor:
 
 
 def elu_of_five_terms(x: torch.Tensor, alpha: float = 1.0, scale: float = 1.0, of_input: float = 1.0) -> torch.Tensor:
-    """ELU as MindSpore's CPU kernel has it, float32: that exponential less 1 keeps few digits near zero, and is off by up
-    to 2e-6 near -0.35."""
+    """ELU as MindSpore's CPU kernel has it, float32: that exponential less 1 keeps few digits near zero, and is off by
+    up to 2e-6 near -0.35."""
     below = alpha * (exp_of_five_terms(x * of_input).float() - 1)
     return torch.where(x > 0, x, below) * scale
 

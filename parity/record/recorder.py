@@ -189,6 +189,10 @@ class Side(Protocol):
     def buffers(self) -> Arrays:
         """Buffers that cross (running statistics) as they are now."""
 
+    def start_buffers(self) -> Arrays:
+        """Those that the model starts with, in its own dtypes."""
+        return self.buffers()
+
     def evaluate(self, images: Images, seen: Seen) -> list[np.ndarray]:
         """A forward pass in evaluation mode; what the model returns."""
 
@@ -272,7 +276,7 @@ def record_given(side: Side, inputs: Inputs, writer: TraceWriter) -> None:
 
 def record_start(side: Side, writer: TraceWriter) -> None:
     """The weights and buffers as the framework holds them, with digests: they have to be equal to the bit."""
-    for name, array in {**side.parameters(), **side.buffers()}.items():
+    for name, array in {**side.parameters(), **side.start_buffers()}.items():
         writer.add("init", "values", name, array, digest=True)
 
 

@@ -234,6 +234,12 @@ class TorchSide(Side):
         held = {**frozen, **dict(self.model.named_buffers())}
         return self._crossing({name: _numpy(b) for name, b in held.items() if name not in dropped})
 
+    def start_buffers(self) -> Arrays:
+        """The same at the start; what is float64 in the model itself is so here, also where a run has it in float32."""
+        own, dropped = dict(self._start.named_buffers()), dropped_state(self.model)
+        wide = {name: _numpy(b) for name, b in own.items() if b.dtype == torch.float64 and name not in dropped}
+        return {**self.buffers(), **self._crossing(wide)}
+
     def _trains(self, name: str, parameter: nn.Parameter) -> bool:
         """Whether a parameter trains here; not if no output depends on it and MindSpore's net freezes it."""
         return parameter.requires_grad and name not in self.alignment.left_alone

@@ -166,7 +166,10 @@ class _StartingWeights:
             if self._equal(entry, candidate):
                 yield fault, text, fix
         of_mindspore = self.context.mindspore_values(entry.key)
-        if of_mindspore.size == array.size and np.array_equal(np.sort(of_mindspore), np.sort(array.reshape(-1))):
+        if of_mindspore.size == array.size and np.array_equal(of_mindspore, array.reshape(-1)):
+            if of_mindspore.dtype != array.dtype:
+                yield None, f"the same values as {of_mindspore.dtype}, which are {array.dtype} in torch", ""
+        elif of_mindspore.size == array.size and np.array_equal(np.sort(of_mindspore), np.sort(array.reshape(-1))):
             yield "weight-transposed", "the same values in another order: reshaped or transposed on loading", ""
         yield from self._fresh(entry, array)
         of_torch = recorded(array, of_mindspore.size)

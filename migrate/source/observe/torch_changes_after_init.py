@@ -277,6 +277,16 @@ def _inside(log: ConstructionLog, one: Drawn) -> bool:
     return any(log.begun[key] < one.began < log.ended[key] for key in made)
 
 
+def drawn_by_statements(log: ConstructionLog, model: nn.Module) -> bool:
+    """Whether weights of a model were drawn after it was made, by no function that gets it and in no constructor: in
+    the body of the function that returns it, `for p in model.parameters(): nn.init.xavier_uniform_(p)`."""
+    kept = [(one.began, one.ended) for one in log.drawn]
+    kept += [(log.begun[key], log.ended[key]) for key, (it, *_) in log.creations.items() if isinstance(it, nn.Module)]
+    drawn = filter(None, map(log.drawn_at, model.parameters()))
+    late = [when for when in drawn if when > log.ended.get(id(model), when)]
+    return any(not any(began < when < ended for began, ended in kept) for when in late)
+
+
 def _drawing(log: ConstructionLog, path: tuple[Step, ...], one: Drawn, *, first: bool) -> DrawnBy | str:
     """The call, or in words why it cannot be written; first: whether it came before modules were put in place."""
     function = one.args[0] if one.applied else one.function

@@ -237,6 +237,10 @@ class ConstructionLog:
 
         return made
 
+    def drawn_at(self, parameter: torch.Tensor) -> int | None:
+        """The count at which a parameter was last given other values; None where it was not."""
+        return self.redrawn.get(_memory(parameter))
+
     def made(self, value: Any, *, root: bool = False) -> Any:
         """How to make a value again: a construction (see observations.py), or a constant itself.
 

@@ -20,6 +20,7 @@ import sysconfig
 import traceback
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import replace
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
@@ -36,8 +37,8 @@ from ...model_spec import Spec, parse, place_of, serve
 from ...torch_models import WAYS, Inputs, builder, empty_weights, inputs_for, looks_at_values, quietly, split, twice
 from . import torch_collected_outputs as collected_outputs
 from .instrument import definition, install, instrumented, qualified
-from .observations import parsed, to_json
-from .torch_changes_after_init import changes
+from .observations import Changes, Made, parsed, to_json
+from .torch_changes_after_init import changes, drawn_by_statements
 from .torch_construction import ConstructionLog, is_table, taken_out
 from .torch_simplified_transformers import for_training, tie_weights
 from .torch_simplified_transformers import install as install_simplified
@@ -143,7 +144,7 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack, *, values: bo
         "names": {module: log.imported(module) for module in {*files, *(str(f["module"]) for f in functions)}},
         "constants_of": {module: log.constants_of(module) for module in files if _is_users(files[module])},
         "registers": {module: log.registers(module) for module in {*beside, *files}},
-        "root": to_json(log.made(model, root=True)),
+        "root": to_json(_root(log, model)),
         "taken_out": taken,
         "softmax_of_one": softmax.seen,
         "collected": collected,
@@ -155,6 +156,18 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack, *, values: bo
     }
     applied = {name: (_derivative(cls, given), real) for name, (cls, given, real) in log.applied.items()}
     return {**report, "autograd": applied}
+
+
+def _root(log: ConstructionLog, model: torch.nn.Module) -> Any:
+    """How the model is made: by its class, or where statements of a function draw its weights by that function."""
+    if not drawn_by_statements(log, model):
+        return log.made(model, root=True)
+    if id(model) in log.built and isinstance(made := log.made(model), Made):
+        return made
+    made = log.made(model, root=True)
+    text = "weights were drawn after the model was made: write that as a function of its own, which gets the model"
+    known = made.changes or Changes()
+    return replace(made, changes=replace(known, missed=(*known.missed, text))) if isinstance(made, Made) else made
 
 
 @contextmanager

@@ -366,3 +366,33 @@ def hooked_once():
     net = Once(argparse.Namespace(share=0.5))
     net.probe, net.share = partial(cut, share=0.1), 0.25
     return net, (torch.randn(2, 4),)
+
+
+def with_drawn_weights(width=6, gain=0.5):
+    """Draws the weights of a net that it has made, in its own body."""
+    net = Drawn(width)
+    for name, p in net.named_parameters():
+        if p.dim() > 1:
+            nn.init.orthogonal_(p, gain=gain)
+        elif name.startswith("last"):
+            nn.init.constant_(p, 0.1)
+    return net
+
+
+class Drawn(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.first, self.last = nn.Linear(4, width), nn.Linear(width, 3)
+
+    def forward(self, x):
+        return self.last(torch.tanh(self.first(x)))
+
+
+def drawn_by_statements():
+    return with_drawn_weights(8), (torch.randn(2, 4),)
+
+
+def drawn_here():
+    net = Drawn(5)
+    net.first.weight.data.normal_(0, 0.02)
+    return net, (torch.randn(2, 4),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from written import Written
 
@@ -128,3 +129,15 @@ def test_what_is_set_is_known_of_a_model_that_cannot_be_made_again(users: Users)
     """Nothing was compared then, so that all of it was lost."""
     found = users["hooked_once"]
     found.holds("net.probe = partial(cut, share=0.1)", "net.share = 0.25")
+
+
+def test_weights_that_a_function_draws_in_its_own_body(users: Users) -> None:
+    found = users["drawn_by_statements"]
+    found.agrees()
+    found.holds("net = Drawn(width)", "p.set_data(initializer(Orthogonal(gain=gain)", "return with_drawn_weights(8)")
+    fresh = found.mindspore["fresh/last.weight"]
+    assert np.allclose(fresh @ fresh.T, 0.25 * np.eye(3), atol=1e-5)
+    said = [problem.text for problem in users["drawn_here"].source.problems]
+    assert said == [
+        "weights were drawn after the model was made: write that as a function of its own, which gets the model"
+    ]

@@ -28,7 +28,7 @@ from ..observe.observations import (
     names_in_making,
     observed,
 )
-from ..rewrite import autograd_functions, control_flow, dataclasses_and_configs, signatures
+from ..rewrite import autograd_functions, control_flow, dataclasses_and_configs
 from ..rewrite.context import Context, Problem, Program
 from ..rewrite.library_lookups import ChosenEntries, keep_torchs_defaults
 from ..rewrite.modules import called_by_mindspore
@@ -36,6 +36,7 @@ from ..rewrite.replaced_methods import as_construct, handed_methods
 from ..rewrite.rewriter import list_method, popped_names, rewrite_function, unseen_function, unseen_method
 from ..rewrite.signatures import SignatureRewriter, names_in
 from ..variations import Variation, variations
+from . import names_and_imports
 from .idle_layers import completed, freeze_idle_layers
 from .model_function import ModelFunction
 from .names_and_imports import Imports, report_undefined, said_at_top, undefined
@@ -343,7 +344,7 @@ class FileBuilder(Program):
             keep_cell_list(body)
         if adds:
             append(body, "self.update_parameters_name()")
-        kept = [item for item in node.decorator_list if signatures.of_python(item, self, file)]  # dataclass
+        kept = [item for item in node.decorator_list if names_and_imports.of_python(item, self, file)]  # dataclass
         for decorator in kept:
             self._named(file, decorator)
         self.definitions[qualified] = ast.ClassDef(self.called(qualified), bases, [], body or [ast.Pass()], kept)
@@ -380,8 +381,8 @@ class FileBuilder(Program):
         """The function under another name, which raises where a decorator would do more than call it."""
         found = rewrite_function(node, name, context)
         place = int(ast.get_docstring(found) is not None)
-        found.body[place:place] = signatures.decorator_notes(node, self, context.file, context.missing)
-        if noted := signatures.noted_arguments(node, self, context.file):
+        found.body[place:place] = names_and_imports.decorator_notes(node, self, context.file, context.missing)
+        if noted := names_and_imports.noted_arguments(node, self, context.file):
             texts = [ast.unparse(ast.fix_missing_locations(statement)) for statement in found.body]
             first = next((n + 1 for n, text in enumerate(texts) if text.startswith("super().__init__(")), place)
             found.body[first:first] = noted

@@ -51,7 +51,7 @@ from .control_flow import pick_by_index, select_branches
 from .devices_and_no_grad import without_gradient, without_gradient_by_decorator
 from .graph_mode import ALWAYS, format_texts, in_blocks, is_pure, not_compiled, place_of, put
 from .shared_writes import refuse_shared
-from .signatures import SignatureRewriter, expand_kwargs, hands_on, only_looked_up
+from .signatures import SignatureRewriter, expand_kwargs, hands_on, name_arguments, only_looked_up
 from .tensors import StridedSlices, note_of_caller
 from .unexecuted_code import unseen_expression
 from .views import write_through_views
@@ -67,6 +67,7 @@ def rewrite_function(node: ast.FunctionDef, name: str, context: Context) -> ast.
     """The definition under another name, with the parts of its body that ran."""
     found = context.function = copy.deepcopy(node)
     why = write_collecting(found, context)
+    name_arguments(found, context)
     context.local = context.own = set(local_names(found))
     context.handed = {argument.arg for argument in ast.walk(found.args) if isinstance(argument, ast.arg)}
     context.in_python = name == "__init__"

@@ -21,19 +21,12 @@ from collections.abc import Mapping
 from ...library_names import NOT_CONVERTED
 from ...source_files import REFUSED, blocks_of, comment, is_comment, local_names, of_gap, substitute
 from ..observe.instrument import ABOVE, AFTER, OF_BLOCK, Note
-from ..observe.observations import (
-    ModuleKind,
-    TensorKind,
-    callees_of,
-    constants_of,
-    kinds_of,
-    reached,
-    replacing,
-)
+from ..observe.observations import ModuleKind, TensorKind, callees_of, constants_of, kinds_of, reached, replacing
 from .context import Context, Problem, Stage, Unwritable, handles
 from .devices_and_no_grad import asks_for_device, before_leaving
 from .graph_mode import in_blocks, is_pure, iterated, negated
 from .replaced_methods import named_cells
+from .signatures import of_inner
 from .unexecuted_code import SAFE, Reader, unseen_expression, unseen_statements, was_observed
 
 SIMPLE = (ast.Raise, ast.Pass)
@@ -555,9 +548,12 @@ def _lost(before: ast.stmt, after: ast.stmt) -> bool:
 def blocks(node: ast.stmt, context: Context) -> list[ast.stmt]:
     """A statement with the statements inside it rewritten."""
     own = context.own
+    if isinstance(node, ast.ClassDef) and node.bases:
+        raise Unwritable(f"{node.name}, a class inside of a function: define it at the file's top")
     if isinstance(node, ast.FunctionDef):
         context.own = set(local_names(node))
         node.decorator_list = [new for old in node.decorator_list for new in _decorator(old, context)]
+        of_inner(node, context)
     for block in blocks_of(node):
         block[:] = [new for old in block for new in context.statement(old)]
     context.own = own

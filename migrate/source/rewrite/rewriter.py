@@ -28,7 +28,7 @@ from pathlib import Path
 from ...library_names import INSTALLED, NOT_CONVERTED, TABLES
 from ...source_files import all_parameters, defaults_of, literal, local_names, short, substitute
 from ..observe.instrument import INSIDE, always_evaluated
-from ..observe.observations import ModuleKind, callees_of, kinds_of, replacing, set_callee
+from ..observe.observations import ModuleKind, callees_of, kinds_of, reached, replacing, set_callee
 from . import (
     autograd_functions,
     complex_tensors,
@@ -211,6 +211,7 @@ def _decorator(node: ast.expr, context: Context) -> str:
 
 def _normalise(function: ast.FunctionDef, context: Context) -> None:
     """Rewrite what Graph mode does not compile, and what MindSpore's CPU does not compute; in place."""
+    in_blocks(function, name_lambdas)
     if not context.in_python:
         name_kwargs(function, context.program)
         list_mapped(function)
@@ -235,6 +236,18 @@ def _normalise(function: ast.FunctionDef, context: Context) -> None:
     graph_mode.start_with_braces(function)
     expand_kwargs(function, context.program)
     StridedSlices(context.program).visit(function)
+
+
+def name_lambdas(body: list[ast.stmt]) -> list[ast.stmt]:
+    """A block that did not run, with `halve = lambda x: x / 2` as a function, which is read as such."""
+    found = list[ast.stmt]()
+    for one in body:
+        match one:
+            case ast.Assign([ast.Name(name)], ast.Lambda(takes, value)) if not reached(one):
+                given = ast.copy_location(ast.Return(value), value)
+                one = ast.copy_location(ast.FunctionDef(name, takes, [given], []), one)
+        found.append(one)
+    return found
 
 
 def list_mapped(function: ast.FunctionDef) -> None:

@@ -49,6 +49,7 @@ SIDES = {"1d": 1, "2d": 2, "3d": 3}
 SCALED = ("torch.add", "torch.sub")
 STARTING = "msmigrate.nn.starting_at"
 MOMENTUM = "msmigrate.nn.momentum_of"
+READ_AGAIN = (ast.Name, ast.Attribute, ast.Subscript, ast.Dict)  # what may be read several times
 ASKS_WHETHER = ("recompute",)  # verbs that only need to know whether another argument is given
 
 
@@ -390,10 +391,8 @@ def _unpacked_dict(row: Row, node: ast.expr, context: Context) -> dict[str, Obse
         if len(words) == len(node.keys):
             return {str(key): argument_of(value, context) for key, value in words.items()}
     entries = entries_of(node)
-    whole = kinds_of(node)
-    if entries is None or (
-        not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and set(entries) - {"inplace"}
-    ):
+    whole, parts = kinds_of(node), node.values if isinstance(node, ast.BoolOp) else [node]
+    if entries is None or (not all(isinstance(one, READ_AGAIN) for one in parts) and set(entries) - {"inplace"}):
         raise Unwritable(f"{row.torch} with **{ast.unparse(node)}")
     if not takes_anything(row):
         _guard_keys(node, [*entries], context)
@@ -469,6 +468,9 @@ def call_of_row(node: ast.Call, callees: Sequence[str], context: Context) -> ast
         if row is None and not context.is_user_code(name):
             raise Unwritable(f"{name} has no row in the mapping table")
     method = of_distributions(callees)
+    match node.func:
+        case ast.Call(ast.Name("getattr"), [_, named, *_]) if not literal(named)[0]:
+            context.guard(context.visit(copy.deepcopy(named)), constants_of(named) or (), node)
     if (is_variable(node.func, context) and not method) or callees != called:
         return common_call(node, rows, context)
     row = next(iter(rows.values()))

@@ -1,8 +1,9 @@
-"""A function's signature: type hints, defaults, `*args` and `**kwargs` written out."""
+"""A function's signature: type hints, defaults, `*args` and `**kwargs` written out; what arguments are taken to be."""
 
 from __future__ import annotations
 
 import ast
+import copy
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,14 +12,20 @@ from importlib import metadata
 from typing import Any
 
 from ....mappings.rows import Argument, Row
-from ...library_names import COUNTERPARTS, TABLES, dtype_name, is_dtype
-from ...source_files import all_parameters, defaults_of, literal
+from ...library_names import COUNTERPARTS, TABLES, dtype_name, is_dtype, tensors_by_use
+from ...source_files import all_parameters, defaults_of, literal, own_nodes
 from ..observe.observations import (
     NONE,
+    UNKNOWN_RANK,
     DictKind,
+    DtypeKind,
     Kind,
+    ObjectKind,
+    Observed,
     PlainKind,
     SequenceKind,
+    SizeKind,
+    TensorKind,
     callees_of,
     constants_of,
     entries_of,
@@ -28,11 +35,39 @@ from ..observe.observations import (
     set_kinds,
 )
 from .autograd_functions import made_of, own_gradient
-from .context import Context, ObservedArgument, Problem, Program, Stage, Unwritable, handles, row_of, set_receivers
+from .context import (
+    UNSEEN,
+    Context,
+    ObservedArgument,
+    Problem,
+    Program,
+    Stage,
+    Unwritable,
+    handles,
+    row_of,
+    set_receivers,
+)
 from .initializers import fills
-from .library_lookups import write_reference
+from .library_lookups import rows_by_name, write_reference
 from .row_calls import PLACES, bind_arguments, is_super, is_variable, keywords_of, known_argument
 
+# what code that did not run is taken to be
+SOME_TENSOR = TensorKind("float32", UNKNOWN_RANK)
+_GIVES = {"len": "int", "round": "int", "isinstance": "bool", "hasattr": "bool", "callable": "bool"}
+OF_BUILTINS = {of: PlainKind(_GIVES.get(of, of)) for of in ("int", "float", "str", "bool", *_GIVES)}
+OF_TENSORS: dict[str, Kind] = {
+    **{name: PlainKind("int") for name in ("dim", "ndimension", "numel", "nelement", "ndim")},
+    **dict.fromkeys(("T", "mT", "H", "data", "grad"), SOME_TENSOR),
+    "shape": SizeKind(UNKNOWN_RANK),
+    "dtype": DtypeKind(),
+    "item": PlainKind("float"),
+    "tolist": SequenceKind("list", (PlainKind("float"),)),
+    "device": ObjectKind("torch.device"),
+    **dict.fromkeys((*TABLES["tensor_answers"], "requires_grad"), PlainKind("bool")),
+}
+PLAIN = {n: PlainKind(n) for n in ("int", "float", "bool", "str")}
+OF_HINTS: dict[str, Kind] = {"torch.Tensor": SOME_TENSOR, "Tensor": SOME_TENSOR, **PLAIN}
+RESULT = "return"  # in place of an argument's name, what a function gives
 UNNAMED = ("torch.dtype", "torch.device")  # MindSpore has no public class for these
 
 
@@ -469,3 +504,92 @@ def _uncast(value: ast.expr) -> str:
         case ast.Name(name):
             return name
     return ""
+
+
+def of_inner(function: ast.FunctionDef, context: Context) -> None:
+    """Rewrite the defaults of a function inside of one, and leave out its hints; in place."""
+    takes, rewriter = function.args, SignatureRewriter(context.program, context.file)
+    for one in all_parameters(takes):
+        one.annotation = (
+            None if one.annotation is not None and "torch" in ast.unparse(one.annotation) else one.annotation
+        )
+
+    def default(node: ast.expr) -> ast.expr:
+        local = any(isinstance(one, ast.Name) and one.id in context.local for one in ast.walk(node))
+        made: ast.expr = context.visit(node) if local else rewriter.default(node)
+        return made
+
+    takes.defaults = [*map(default, takes.defaults)]
+    takes.kw_defaults = [None if one is None else default(one) for one in takes.kw_defaults]
+
+
+def read_inner(
+    function: ast.FunctionDef,
+    within: ast.AST,
+    variables: dict[str, list[Kind]],
+    read: Callable[[ast.expr], list[Kind]],
+    resolve: Callable[[ast.expr], str],
+) -> dict[str, list[Kind]]:
+    """The kinds of the arguments of a function inside of one that did not run: by their hints and defaults, by how they
+    are used, and by the calls in the function around it. Raises Unwritable."""
+    takes = function.args
+    if function.decorator_list or any(isinstance(node, (ast.Nonlocal, ast.Yield)) for node in ast.walk(function)):
+        raise Unwritable(f"what {function.name}, a function inside of one, does")
+    names = [one.arg for one in (*takes.posonlyargs, *takes.args)]
+    found: dict[str, list[Kind]] = {one.arg: [] for one in all_parameters(takes)}
+    for one in all_parameters(takes):
+        found[one.arg] += [OF_HINTS[said]] if (said := ast.unparse(one.annotation or one)) in OF_HINTS else []
+    for name, default in defaults_of(takes).items():
+        found[name] += [kind for kind in read(default) if kind != NONE]
+    for call in ast.walk(within):
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == function.name:
+            words = [(word.arg, word.value) for word in call.keywords]
+            for name, value in [*zip(names, call.args, strict=False), *words]:
+                known = literal(value)[0] or (isinstance(value, ast.Name) and value.id in variables)
+                if name in found and known:
+                    found[name] += [kind for kind in read(copy.deepcopy(value)) if kind not in (NONE, UNSEEN)]
+    for name in tensors_by_use(function, resolve, of_module=True):
+        if name in found and not found[name]:
+            found[name] = [SOME_TENSOR]
+    return {name: list(dict.fromkeys(kinds)) or [UNSEEN] for name, kinds in found.items()}
+
+
+def joined(kinds: Sequence[Kind]) -> Kind | None:
+    """The kind of what `+` or `*` makes of lists, of tuples and sizes, or of one and a number; None of others."""
+    types = {getattr(kind, "type", "tuple") for kind in kinds if isinstance(kind, (SequenceKind, SizeKind))}
+    if len(types) != 1 or not all(isinstance(k, (SequenceKind, SizeKind)) or k == PlainKind("int") for k in kinds):
+        return None
+    items = dict.fromkeys(item for kind in kinds for item in getattr(kind, "items", [PlainKind("int")]))
+    return SequenceKind(types.pop(), tuple(items))
+
+
+def gives(name: str, program: Program) -> list[Kind]:
+    """What a function or method of the model gives: a tensor, where it ran; what its code was read to give."""
+    function = program.functions.get(name)
+    if function is None:
+        return program.given.get(name, {}).get(RESULT) or [UNSEEN]
+    node = program.node(function)
+    returns = [n.value for n in own_nodes(node) if isinstance(n, ast.Return)] if node is not None else []
+    kinds = [kind for value in returns for kind in (kinds_of(value) if value is not None else ())]
+    tensors = bool(kinds) and all(isinstance(kind, TensorKind) for kind in kinds)
+    return [SOME_TENSOR] if tensors else [UNSEEN]
+
+
+def note_result(kinds: list[Kind], context: Context) -> None:
+    """Note what a function that never ran was read to give."""
+    module = next((one for one, file in context.program.modules.items() if file == context.file), "")
+    name = f"{context.owner or module}.{getattr(context.function, 'name', '')}"
+    if name not in context.program.functions:
+        context.program.given.setdefault(name, {})[RESULT] = list(dict.fromkeys(kinds))
+
+
+def named_callees(getter: ast.expr, read: Callable[[ast.expr], list[Kind]], context: Context) -> list[str]:
+    """The classes or functions of torch's that `getattr(nn, kind)` may be, by the texts in the function; none for
+    anything else. read: infers an expression."""
+    match getter:
+        case ast.Call(ast.Name("getattr"), [ast.Name() | ast.Attribute() as module, ast.Name() as kind], []):
+            of, _ = read(module), read(kind)
+            rows = rows_by_name(getter, context)
+            vars(kind)["observed"] = Observed(kinds=[PlainKind("str")], constants=[*rows] or None)
+            return [f"{getattr(of[0], 'name', '')}.{one}" for one in rows]
+    return []

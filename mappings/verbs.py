@@ -321,7 +321,8 @@ def _single_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:
         return [node]
     if _of(types, ValueType.INT_TUPLE, ValueType.INT_LIST):
         return [_item(node, 0)]
-    if not _of(types, ValueType.INT, ValueType.INT_TUPLE, ValueType.INT_LIST) or not isinstance(node, (ast.Name, ast.Attribute)):
+    read_again = isinstance(node, (ast.Name, ast.Attribute))
+    if not read_again or not _of(types, ValueType.INT, ValueType.INT_TUPLE, ValueType.INT_LIST):
         return None
     whole = ast.Call(ast.Name("isinstance", ast.Load()), [node, ast.Name("int", ast.Load())], [])
     return [ast.IfExp(whole, node, _item(node, 0))]

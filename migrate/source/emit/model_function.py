@@ -41,7 +41,7 @@ from ..rewrite.row_calls import bind_arguments, known_argument, with_initial_val
 NAMED = """for name, parameter in net.parameters_and_names():
     parameter.name = name"""
 USUAL_DTYPE = Reference("torch.float32")
-ADD, REPLACE = (f"msmigrate.nn.{name}" for name in ("add_cell", "replace_cell"))
+ADD, REPLACE, TAKE = (f"msmigrate.nn.{name}" for name in ("add_cell", "replace_cell", "take_cell"))
 
 
 class ModelFunction:
@@ -233,7 +233,8 @@ class ModelFunction:
 
         net: the variable that holds the module. A change that cannot be written becomes a problem.
         """
-        found = [statement for one in changes.frozen for statement in self._frozen(net, one)]
+        found = [self._removed(net, path) for path in changes.removed]
+        found += [statement for one in changes.frozen for statement in self._frozen(net, one)]
         for gone, instead in changes.tied:
             target, source = self._parameter(net, gone), self._parameter(net, instead)
             target.ctx = ast.Store()
@@ -248,6 +249,13 @@ class ModelFunction:
             *way, (name, within) = child.path
             found.append(self._placed(_at(net, way), name, within, self.expression(child.made), new=child.new))
         return found + [statement for first, statement in drawn if not first]
+
+    def _removed(self, net: str, path: Sequence[Step]) -> ast.stmt:
+        """`del net.fc`, or `take_cell(net.layers, 4)`."""
+        *way, (name, within) = path
+        if within:
+            return ast.Expr(ast.Call(self.definitions.name(TAKE), [_at(net, way), ast.Constant(int(name))], []))
+        return ast.Delete([ast.Attribute(_at(net, way), name, ast.Del())])
 
     def _drawn(self, net: str, drawn: DrawnBy) -> ast.stmt:
         """`init_weights(net.head, std=0.02)`, or `net.apply(init_weights)`."""

@@ -51,7 +51,7 @@ class Scores(nn.Module):
 
             z = outer(z)
         elif self.way == "lambda":
-            normed = lambda t, dim=-1: (t - t.mean(dim, keepdim=True)) / t.std(dim, keepdim=True)
+            normed = lambda t, dim=-1: (t - t.mean(dim, keepdim=True)) / t.std(dim, keepdim=True)  # noqa: E731
             z = normed(z) * normed(x, 0)
         elif self.way == "results":
             found = series(z, 2)
@@ -102,7 +102,7 @@ class Writing(nn.Module):
             x = more(z)
             z = z + x
         elif self.way == "lambda":
-            twice = lambda y: y.mul_(2)
+            twice = lambda y: y.mul_(2)  # noqa: E731
             x = twice(z)
             z = z + x
         elif self.way == "around":

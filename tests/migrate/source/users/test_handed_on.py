@@ -22,7 +22,7 @@ def test_args_of_several_lengths_are_named(users: Users) -> None:
     short, long = (classes(users[name]) for name in ("points", "points_long"))
     assert short["Point"] == long["Point"] and short["Points"] == long["Points"]
     users["points"].holds(
-        "def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True",
+        "def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1",
         "if padding_mode not in ('zeros',):",
         "kernel_size if isinstance(kernel_size, int) else kernel_size[0]",
     )

@@ -38,7 +38,7 @@ from ..rewrite.signatures import SignatureRewriter, names_in
 from ..variations import Variation, variations
 from . import names_and_imports
 from .idle_layers import completed, freeze_idle_layers
-from .model_function import ModelFunction
+from .model_function import ModelFunction, hoisted
 from .names_and_imports import Imports, report_undefined, said_at_top, undefined
 from .unused_code import defines, fill_empty_blocks, lost_arguments, tidy
 
@@ -95,10 +95,10 @@ class FileBuilder(Program):
         found: set[str] = set()
         while waiting:
             name = waiting.pop()
-            if name in found or name not in self.functions:
+            function, node = self._of_name(name)
+            if name in found or function is None:
                 continue
             found.add(name)
-            node = self.node(self.functions[name])
             for inner in ast.walk(node) if node is not None else ():
                 for cls, method in dataclasses_and_configs.methods_by_syntax(inner):
                     waiting += [f"{base}.{method}" for base in self.facts.bases(cls)]
@@ -231,11 +231,10 @@ class FileBuilder(Program):
             self._class(qualified)
         elif qualified.rpartition(".")[0] in self.owners:
             self.define(qualified.rpartition(".")[0])
-        elif qualified in self.functions:
-            self._function(self.functions[qualified])
+        elif self._of_name(qualified)[0] is not None:
+            self._function(qualified, *self._of_name(qualified))
         elif qualified in self.assigned:
-            module, _, name = qualified.rpartition(".")
-            self.python(self.modules[module], name)
+            self.python(self.modules[qualified.rpartition(".")[0]], short(qualified))
         elif qualified.rpartition(".")[0] in self.modules:
             self._maker(qualified)
 
@@ -287,15 +286,21 @@ class FileBuilder(Program):
             node = constant and constant.node
         return [made] if node is None or file is None else with_notes([made], self.notes_of(file, node))
 
-    def _function(self, function: Function) -> None:
-        node = self.node(function)
-        if node is None:
+    def _of_name(self, qualified: str) -> tuple[Function | None, ast.FunctionDef | None]:
+        """The function of a name, or the one around it; and its definition."""
+        outer, _, last = qualified.rpartition(".<locals>.")
+        function = self.functions.get(outer or qualified)
+        node = None if function is None else self.node(function)
+        return function, hoisted(node, last) if outer else node
+
+    def _function(self, qualified: str, function: Function | None, node: ast.FunctionDef | None) -> None:
+        if node is None or function is None:
             return
-        self.definitions[function.qualified] = ast.Pass()  # so that recursion ends
+        self.definitions[qualified] = ast.Pass()  # so that recursion ends
         self._needed(function.file, node)
-        made = self._translated(Context(self, function.file), node, self.called(function.qualified))
-        del self.definitions[function.qualified]
-        self.definitions[function.qualified] = made
+        made = self._translated(Context(self, function.file), node, self.called(qualified))
+        del self.definitions[qualified]
+        self.definitions[qualified] = made
 
     def _class(self, qualified: str) -> None:
         module, _, _ = qualified.rpartition(".")

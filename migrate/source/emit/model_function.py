@@ -14,7 +14,7 @@ from typing import Any
 
 from ....mappings.rows import Row
 from ...library_names import CONTAINERS, COUNTERPARTS, dtype_name, is_dtype
-from ...source_files import all_parameters, literal, short
+from ...source_files import all_parameters, literal, local_names, own_nodes, short
 from ..observe.observations import (
     Array,
     Changes,
@@ -396,3 +396,20 @@ def _words(made: Made) -> str:
     partial = made.function == "functools.partial" and made.args and isinstance(made.args[0], Reference)
     name = made.args[0].name if partial else made.function
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", short(name)).lower()
+
+
+def hoisted(around: ast.FunctionDef | None, name: str) -> ast.FunctionDef | None:
+    """A function inside of another as one of its own, which takes what it reads of the other's variables by name."""
+    if around is None:
+        return None
+    inside = [node for node in ast.walk(around) if isinstance(node, ast.FunctionDef) and node is not around]
+    found = copy.deepcopy([node for node in inside if node.name == name])
+    if len(found) != 1 or any(isinstance(node, ast.Nonlocal) for node in ast.walk(found[0])):
+        return None
+    stored = [node for node in own_nodes(around) if not isinstance(getattr(node, "ctx", None), ast.Load)]
+    held = {getattr(node, "id", getattr(node, "name", "")) for node in stored}
+    held = {*held, *(one.arg for one in all_parameters(around.args))} - {*local_names(found[0])}
+    read = dict.fromkeys(node.id for node in ast.walk(found[0]) if isinstance(node, ast.Name) and node.id in held)
+    found[0].args.kwonlyargs += [*map(ast.arg, read)]
+    found[0].args.kw_defaults += [None for _ in read]
+    return found[0]

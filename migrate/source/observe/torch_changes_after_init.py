@@ -91,6 +91,8 @@ def _removed(module: nn.Module, fresh: nn.Module, later: set[int]) -> Iterator[t
         if isinstance(now, (nn.Sequential, nn.ModuleList)):
             places = _places(kept, [*then._modules.values()])
             numbered = [*map(str, range(len(kept)))] == [*now._modules][: len(kept)] and inside[: len(kept)] == kept
+            if places == [*range(len(kept))] and [*now._modules][: len(then)] == [*then._modules]:
+                continue  # replaced, and not taken out
             for place in reversed(range(len(then))) if places is not None and numbered else ():
                 if place not in places:
                     del then[place]

@@ -241,13 +241,12 @@ class FileBuilder(Program):
     def is_named_alone(self, qualified: str) -> bool:
         """Whether a function of a model's file was used as a value, such as an entry of a table, but not called."""
         file = self.modules[qualified.rpartition(".")[0]]
-        of_torch = any(name.partition(".")[0] == "torch" for name in self.names(file).names.values())
-        of_model = of_torch or not INSTALLED.intersection(Path(file).parts)
-        return of_model and qualified in self.facts.seen and qualified not in self.facts.called
+        of_model = any(name.partition(".")[0] == "torch" for name in self.names(file).names.values())
+        of_model |= not INSTALLED.intersection(Path(file).parts)
+        return of_model and qualified in self.facts.seen - self.facts.called
 
     def _maker(self, qualified: str) -> None:
-        """Define a function that ran when its file was imported and made one that runs now, or one only used as a
-        value."""
+        """Define a function whose inner one runs now, made as its file was imported; or one only used as a value."""
         module, _, name = qualified.rpartition(".")
         file = self.modules[module]
         node = next((n for n in self.tree(file).body if isinstance(n, ast.FunctionDef) and n.name == name), None)
@@ -287,11 +286,12 @@ class FileBuilder(Program):
         return [made] if node is None or file is None else with_notes([made], self.notes_of(file, node))
 
     def _of_name(self, qualified: str) -> tuple[Function | None, ast.FunctionDef | None]:
-        """The function of a name, or the one around it; and its definition."""
+        """The function of a name, or the one around one that is handed to the model; and its definition."""
         outer, _, last = qualified.rpartition(".<locals>.")
-        function = self.functions.get(outer or qualified)
+        inner = outer and qualified not in self.functions and qualified in names_in_making(self.facts.root)
+        function = self.functions.get(outer if inner else qualified)
         node = None if function is None else self.node(function)
-        return function, hoisted(node, last) if outer else node
+        return function, hoisted(node, last) if inner else node
 
     def _function(self, qualified: str, function: Function | None, node: ast.FunctionDef | None) -> None:
         if node is None or function is None:

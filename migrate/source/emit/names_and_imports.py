@@ -78,7 +78,8 @@ class Imports:
     def _import(self, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> None:
         words = alias.name if alias.asname is None else f"{alias.name} as {alias.asname}"
         module = alias.name if isinstance(node, ast.Import) else node.module or "."
-        if module.partition(".")[0] not in {*sys.stdlib_module_names, *IMPORTED} or module == "__future__":
+        relative = isinstance(node, ast.ImportFrom) and node.level > 0  # of a file called `types`, or `math`
+        if relative or module.partition(".")[0] not in {*sys.stdlib_module_names, *IMPORTED} or module == "__future__":
             return
         if isinstance(node, ast.Import):
             self.whole.add(words)

@@ -225,8 +225,7 @@ def expand_kwargs(function: ast.FunctionDef, program: Program) -> None:
 
     The names are those that were passed in the run; one that was not always passed has torch's default.
     """
-    rest = function.args.kwarg
-    if rest is None:
+    if (rest := function.args.kwarg) is None:
         return
     uses = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == rest.arg]
     calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and callees_of(node)]
@@ -349,8 +348,8 @@ def name_arguments(function: ast.FunctionDef, context: Context) -> None:
     own = [one.arg for one in (*takes.posonlyargs, *takes.args)]
     given = _given([*own[bool(context.owner) :], *(one.torch for one in arguments[:count])], function, call, context)
     by_place = [*itertools.takewhile(lambda one: _takes(row, one, given), arguments[:count])]
-    others = [one for one in arguments[len(by_place) :] if one.torch not in said and _takes(row, one, given)]
-    by_name = others if words is not None else []
+    others = arguments[len(by_place) :] if words is not None else ()
+    by_name = [one for one in others if one.torch not in said and _takes(row, one, given)]
     names = [one.torch for one in (*by_place, *by_name)]
     late = bool(takes.defaults) and any(one.required for one in by_place)
     if late or {*names} & {*own, *used} or not all(map(str.isidentifier, names)):
@@ -593,3 +592,9 @@ def named_callees(getter: ast.expr, read: Callable[[ast.expr], list[Kind]], cont
             vars(kind)["observed"] = Observed(kinds=[PlainKind("str")], constants=[*rows] or None)
             return [f"{getattr(of[0], 'name', '')}.{one}" for one in rows]
     return []
+
+
+def sized(call: ast.Call, names: list[str], kinds: list[Kind]) -> tuple[list[str], list[Kind]]:
+    """A call's callees and the kinds of its result: of `x.size(0)` a number."""
+    one = ast.unparse(call.func).endswith(".size") and (call.args or call.keywords)
+    return names, [PlainKind("int") if one and isinstance(kind, SizeKind) else kind for kind in kinds]

@@ -74,7 +74,8 @@ STATEMENTS += (ast.For, ast.Raise, ast.Pass, ast.Assert, ast.Continue, ast.Break
 
 
 def was_observed(node: ast.expr) -> bool:
-    """Whether an expression was evaluated; a constant counts as such."""
+    """Whether an expression was evaluated; a constant counts as such, and a lambda by what it computes."""
+    node = node.body if isinstance(node, ast.Lambda) else node
     return bool(kinds_of(node)) or not isinstance(node, EXPRESSIONS)
 
 
@@ -341,9 +342,10 @@ class Reader:
                 for test in one.ifs:
                     self.expression(test)
                 return [SequenceKind("list", tuple(self.expression(node.elt)))]
-            case ast.Lambda():  # nothing is known of what it will be given
-                before = self.variables
-                self.variables = before | {n.arg: [UNSEEN] for n in ast.walk(node.args) if isinstance(n, ast.arg)}
+            case ast.Lambda():  # of what it will be given only what it does with it is known
+                before, tensors = self.variables, tensors_by_use(node, self.resolve, of_module=True)
+                names = [n.arg for n in ast.walk(node.args) if isinstance(n, ast.arg)]
+                self.variables = before | {n: [SOME_TENSOR if n in tensors else UNSEEN] for n in names}
                 try:
                     self.expression(node.body)
                 finally:
@@ -489,7 +491,7 @@ class Reader:
         if isinstance(function, ast.Attribute):  # and not of a module that the file imports
             local = ast.unparse(function).partition(".")[0] in self.context.local
             if local or not self.resolve(function):
-                return self._method(function)
+                return signatures.sized(node, *self._method(function))
         if named := signatures.named_callees(function, self.expression, self.context):
             return named, list(dict.fromkeys(kind for name in named for kind in self._given(name)))
         kinds = self.expression(function)

@@ -170,3 +170,46 @@ class Local(nn.Module):
 
 def local_class():
     return Local(), [torch.rand(3, 4)]
+
+
+def unit(t):
+    return F.normalize(t, dim=-1)
+
+
+class Uncalled(nn.Module):
+    """Lambdas that are called now and then; sizes of tensors."""
+
+    def __init__(self, way=""):
+        super().__init__()
+        self.mix = nn.Linear(4, 4)
+        self.maybe = (lambda t: unit(t) * 2) if way == "unit" else nn.Identity()
+        self.spread = lambda t, dim=-1: t.std(dim) + t.max(dim)[0]
+        self.unknown = lambda m: m.weight
+        self.way = way
+
+    def forward(self, x):
+        x = self.maybe(self.mix(x))
+        if self.way == "sized":
+            n = x.size(0)
+            some = torch.randn(n).argsort(dim=-1) < int(n * 2)
+            x = x * some[:, None] + torch.arange(n)[:, None]
+            x = x.view(n, -1) + x.new_ones(x.size(0), x.size(dim=-1))
+        elif self.way == "spread":
+            x = x + self.spread(x)[:, None]
+        return x
+
+
+def uncalled():
+    return Uncalled(), [torch.rand(3, 4)]
+
+
+def uncalled_unit():
+    return Uncalled("unit"), [torch.rand(3, 4)]
+
+
+def uncalled_sized():
+    return Uncalled("sized"), [torch.rand(3, 4)]
+
+
+def uncalled_spread():
+    return Uncalled("spread"), [torch.rand(3, 4)]

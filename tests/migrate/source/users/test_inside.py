@@ -63,3 +63,26 @@ def test_layers_and_functions_by_their_names(users: Users) -> None:
 def test_a_class_inside_of_a_function_is_asked_for(users: Users) -> None:
     texts = [problem.text for problem in users["local_class"].source.problems]
     assert "Twice, a class inside of a function: define it at the file's top" in texts
+
+
+def test_lambdas_that_were_never_called_are_read(users: Users) -> None:
+    """They were written as they stand, with what MindSpore's tensors make of it."""
+    unrun = users["uncalled"]
+    others = [users[name] for name in ("uncalled_unit", "uncalled_sized", "uncalled_spread")]
+    for found in (unrun, *others):
+        found.agrees()
+        init, *_ = classes(found)["Uncalled"].split("def construct")
+        assert init == classes(unrun)["Uncalled"].split("def construct")[0]
+    unrun.holds(
+        "(lambda t: unit(t) * 2) if way == 'unit' else nn.Identity()",
+        "lambda t, dim=-1: std(t, dim=dim) + tensor_max(t, dim=dim)[0]",
+        "self.unknown = lambda m: not_converted('inside_torch.py:",
+    )
+
+
+def test_a_size_is_a_number_where_it_did_not_run(users: Users) -> None:
+    """`torch.randn(x.size(0))` was written as of a tuple."""
+    unrun, ran = users["uncalled"], users["uncalled_sized"]
+    for line in ("n = x.shape[0]", "some = ops.argsort(randn((n,))) < int(n * 2)", "x.reshape(n, -1) + new_ones(x, ("):
+        unrun.holds(line)
+        ran.holds(line)

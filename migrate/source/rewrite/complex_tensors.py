@@ -87,6 +87,18 @@ def call_with_complex(row: Row, given: Mapping[str, ObservedArgument], context: 
     return None
 
 
+COMPLEX = TensorKind("complex64", UNKNOWN_RANK)
+
+
+def of_dtype(names: Iterable[str], given: Iterable[Kind], result: list[Kind]) -> list[Kind]:
+    """The kinds of what functions give in code that did not run: complex tensors of such, and of Fourier transforms."""
+    last = {name.rpartition(".")[2] for name in names if name.startswith("torch.")}
+    complex_ones = last and (last <= {*TABLES["makes_complex"]} or may_be_complex(given))
+    if not complex_ones or not last.isdisjoint(TABLES["real_of_complex"]):
+        return result
+    return [COMPLEX if isinstance(kind, TensorKind) else kind for kind in result]
+
+
 @handles(syntax=[ast.BinOp])
 def operation(node: ast.BinOp, context: Context) -> ast.expr | None:
     """`x * y`, `x / y` of complex tensors as calls; the other operators as they stand, or not at all."""

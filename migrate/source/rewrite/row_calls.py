@@ -466,7 +466,8 @@ def call_of_row(node: ast.Call, callees: Sequence[str], context: Context) -> ast
     rows = {name: context.program.row(name) for name in callees}
     for name, row in rows.items():
         if row is None and not context.is_user_code(name):
-            raise Unwritable(f"{name} has no row in the mapping table")
+            hint = next((f": {said}" for of, said in TABLES["write_instead"].items() if name.startswith(of)), "")
+            raise Unwritable(f"{name} has no row in the mapping table{hint}")
     method = of_distributions(callees)
     match node.func:
         case ast.Call(ast.Name("getattr"), [_, named, *_]) if not literal(named)[0]:

@@ -57,7 +57,7 @@ _GIVES = {"len": "int", "round": "int", "isinstance": "bool", "hasattr": "bool",
 OF_BUILTINS = {of: PlainKind(_GIVES.get(of, of)) for of in ("int", "float", "str", "bool", *_GIVES)}
 OF_TENSORS: dict[str, Kind] = {
     **{name: PlainKind("int") for name in ("dim", "ndimension", "numel", "nelement", "ndim")},
-    **dict.fromkeys(("T", "mT", "H", "data", "grad"), SOME_TENSOR),
+    **dict.fromkeys(("T", "mT", "H", "data", "grad", "real", "imag"), SOME_TENSOR),
     "shape": SizeKind(UNKNOWN_RANK),
     "dtype": DtypeKind(),
     "item": PlainKind("float"),

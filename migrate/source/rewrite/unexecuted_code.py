@@ -53,6 +53,7 @@ from ..observe.observations import (
 from . import replaced_methods as methods
 from . import signatures
 from .aliasing import LOST
+from .complex_tensors import COMPLEX, may_be_complex, of_dtype
 from .context import UNSEEN, Context, Unwritable, has_handler, row_of
 from .dataclasses_and_configs import is_enum, is_settings, kinds_before, takes_items
 from .devices_and_no_grad import says_how, without_try
@@ -361,7 +362,7 @@ class Reader:
         if isinstance(node, (ast.JoinedStr, ast.FormattedValue)):
             return [PlainKind("str")]
         if any(isinstance(kind, TensorKind) for kind in kinds):
-            return [SOME_TENSOR]
+            return [COMPLEX if may_be_complex(kinds) and not isinstance(node, ast.Compare) else SOME_TENSOR]
         if isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
             return [PlainKind("bool")]
         if isinstance(node, ast.BinOp) and (sequence := signatures.joined(kinds)) is not None:
@@ -442,7 +443,7 @@ class Reader:
         for kind in self.expression(node.value):
             of_pair = node.attr in TABLES["distributions"].get(kind.cls if isinstance(kind, ObjectKind) else "", ())
             if isinstance(kind, TensorKind) and node.attr in OF_TENSORS:
-                found.append(OF_TENSORS[node.attr])
+                found += of_dtype([f"torch.{node.attr}"], [kind], [OF_TENSORS[node.attr]])
             elif of_pair or (isinstance(kind, SequenceKind) and kind.type in TABLES["pairs"] and node.attr in PAIR):
                 found.append(SOME_TENSOR)
             elif isinstance(kind, ModuleKind) and (inside := methods.kinds_in_layer(kind.cls, node.attr, self.program)):
@@ -476,9 +477,9 @@ class Reader:
             if not kinds_of(node.func):
                 set_kinds(node.func, [UNSEEN])
             set_callee(node.func, *names)
-        for part in (*node.args, *(word.value for word in node.keywords)):
-            self.expression(part)
-        return result
+        inside = [k for one in (*node.args, *(word.value for word in node.keywords)) for k in self.expression(one)]
+        owner = kinds_of(node.func.value) if isinstance(node.func, ast.Attribute) else []
+        return of_dtype(names, [*owner, *inside], result)
 
     def _called(self, node: ast.Call) -> tuple[list[str], list[Kind]]:
         """The names of a call's inferred callees, and the kinds of its result."""

@@ -284,7 +284,8 @@ def _sides_expression(rank: int) -> Symbolic:
         if types == {ValueType.INT}:
             return [ast.Constant("pad"), node]
         if rank == 1:
-            return [ast.Constant("pad"), _item(node, 0)]
+            one = _single_expression(node, types & {ValueType.INT, ValueType.INT_TUPLE, ValueType.INT_LIST})
+            return [ast.Constant("pad"), *(one or [_item(node, 0)])] if one or ValueType.INT not in types else None
         if isinstance(node, (ast.Tuple, ast.List)):
             return [ast.Constant("pad"), ast.Tuple([side for side in node.elts for _ in (0, 1)], ast.Load())]
         if not isinstance(node, (ast.Name, ast.Attribute)):  # which is computed once
@@ -318,7 +319,13 @@ def _single_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:
     """One number, also out of a tuple of one."""
     if _of(types, ValueType.INT):
         return [node]
-    return [_item(node, 0)] if _of(types, ValueType.INT_TUPLE, ValueType.INT_LIST) else None
+    if _of(types, ValueType.INT_TUPLE, ValueType.INT_LIST):
+        return [_item(node, 0)]
+    read_again = isinstance(node, (ast.Name, ast.Attribute))
+    if not read_again or not _of(types, ValueType.INT, ValueType.INT_TUPLE, ValueType.INT_LIST):
+        return None
+    whole = ast.Call(ast.Name("isinstance", ast.Load()), [node, ast.Name("int", ast.Load())], [])
+    return [ast.IfExp(whole, node, _item(node, 0))]
 
 
 def _float_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:

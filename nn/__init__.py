@@ -45,6 +45,7 @@ from .containers import (
     replace_cell,
     reset_parameters,
     starting_at,
+    take_cell,
     with_buffers,
 )
 from .convolution import (

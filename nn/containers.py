@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatch
 from functools import partial
@@ -96,6 +97,19 @@ def replace_cell(sequential: nn.SequentialCell, name: str, cell: nn.Cell) -> Non
     """Put a cell in the place of one that a SequentialCell has by name."""
     setattr(sequential, name, cell)
     sequential.cell_list = list(sequential.cells())
+
+
+def take_cell(cells: Any, index: int | slice) -> Any:
+    """Take a cell, or those of a slice, out of a SequentialCell or a CellList, as `del` and `pop` of torch's do: the
+    others have numbers for names then, also those that had other names."""
+    rest = list(cells.cells())
+    found = rest[index]
+    del rest[index]
+    cells._cells = OrderedDict((str(place), cell) for place, cell in enumerate(rest))
+    if isinstance(cells, nn.SequentialCell):
+        cells._is_dynamic_name = [True] * len(rest)
+        cells.cell_list = rest
+    return found
 
 
 def drop_parameters(cell: nn.Cell, *names: str) -> None:

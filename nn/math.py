@@ -276,6 +276,21 @@ def abs(input: Any) -> Any:
     return ops.ComplexAbs()(input) if is_complex(input) else ops.abs(input)
 
 
+def complex_mean(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The mean of complex numbers, as torch.mean; ops.mean has no kernel for those."""
+    return complex(ops.mean(ops.real(input), dim, keepdim), ops.mean(ops.imag(input), dim, keepdim))
+
+
+def complex_var(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The variance of complex numbers, that of both parts together, as torch.var."""
+    return var(ops.real(input), dim, keepdim=keepdim) + var(ops.imag(input), dim, keepdim=keepdim)
+
+
+def complex_std(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The standard deviation of complex numbers, as torch.std."""
+    return ops.sqrt(complex_var(input, dim, keepdim))
+
+
 def mul(input: Any, other: Any) -> Any:
     """`input * other`, of complex tensors too: ops.mul has no gradient of those, and none with a real one."""
     if not is_complex(input) and not is_complex(other):
@@ -313,6 +328,12 @@ def ihfft(input: Any, n: Any = None, dim: int = -1, norm: Any = None) -> Any:
     input: real. n: the length to which the axis `dim` is cut, or filled with zeros. norm: backward, ortho or forward.
     """
     return ops.conj(ops.rfft(input, n, dim, _opposite(norm)))
+
+
+def irfftn(input: Any, s: Any = None, dim: Any = None, norm: Any = None) -> Any:
+    """torch.fft.irfftn; with s, but without dim, the gradient of ops.irfftn ends the process on the CPU."""
+    last = tuple(range(input.ndim - len(s), input.ndim)) if s is not None and dim is None else dim
+    return ops.irfftn(input, s, last, norm)
 
 
 def fftshift(input: Any, dim: Any = None) -> Any:

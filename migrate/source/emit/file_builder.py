@@ -28,7 +28,7 @@ from ..observe.observations import (
     names_in_making,
     observed,
 )
-from ..rewrite import autograd_functions, control_flow, dataclasses_and_configs, signatures
+from ..rewrite import autograd_functions, control_flow, dataclasses_and_configs
 from ..rewrite.context import Context, Problem, Program
 from ..rewrite.library_lookups import ChosenEntries, keep_torchs_defaults
 from ..rewrite.modules import called_by_mindspore
@@ -36,8 +36,9 @@ from ..rewrite.replaced_methods import as_construct, handed_methods
 from ..rewrite.rewriter import list_method, popped_names, rewrite_function, unseen_function, unseen_method
 from ..rewrite.signatures import SignatureRewriter, names_in
 from ..variations import Variation, variations
+from . import names_and_imports
 from .idle_layers import completed, freeze_idle_layers
-from .model_function import ModelFunction
+from .model_function import ModelFunction, hoisted
 from .names_and_imports import Imports, report_undefined, said_at_top, undefined
 from .unused_code import defines, fill_empty_blocks, lost_arguments, tidy
 
@@ -94,10 +95,10 @@ class FileBuilder(Program):
         found: set[str] = set()
         while waiting:
             name = waiting.pop()
-            if name in found or name not in self.functions:
+            function, node = self._of_name(name)
+            if name in found or function is None:
                 continue
             found.add(name)
-            node = self.node(self.functions[name])
             for inner in ast.walk(node) if node is not None else ():
                 for cls, method in dataclasses_and_configs.methods_by_syntax(inner):
                     waiting += [f"{base}.{method}" for base in self.facts.bases(cls)]
@@ -230,24 +231,22 @@ class FileBuilder(Program):
             self._class(qualified)
         elif qualified.rpartition(".")[0] in self.owners:
             self.define(qualified.rpartition(".")[0])
-        elif qualified in self.functions:
-            self._function(self.functions[qualified])
+        elif self._of_name(qualified)[0] is not None:
+            self._function(qualified, *self._of_name(qualified))
         elif qualified in self.assigned:
-            module, _, name = qualified.rpartition(".")
-            self.python(self.modules[module], name)
+            self.python(self.modules[qualified.rpartition(".")[0]], short(qualified))
         elif qualified.rpartition(".")[0] in self.modules:
             self._maker(qualified)
 
     def is_named_alone(self, qualified: str) -> bool:
         """Whether a function of a model's file was used as a value, such as an entry of a table, but not called."""
         file = self.modules[qualified.rpartition(".")[0]]
-        of_torch = any(name.partition(".")[0] == "torch" for name in self.names(file).names.values())
-        of_model = of_torch or not INSTALLED.intersection(Path(file).parts)
-        return of_model and qualified in self.facts.seen and qualified not in self.facts.called
+        of_model = any(name.partition(".")[0] == "torch" for name in self.names(file).names.values())
+        of_model |= not INSTALLED.intersection(Path(file).parts)
+        return of_model and qualified in self.facts.seen - self.facts.called
 
     def _maker(self, qualified: str) -> None:
-        """Define a function that ran when its file was imported and made one that runs now, or one only used as a
-        value."""
+        """Define a function whose inner one runs now, made as its file was imported; or one only used as a value."""
         module, _, name = qualified.rpartition(".")
         file = self.modules[module]
         node = next((n for n in self.tree(file).body if isinstance(n, ast.FunctionDef) and n.name == name), None)
@@ -286,15 +285,22 @@ class FileBuilder(Program):
             node = constant and constant.node
         return [made] if node is None or file is None else with_notes([made], self.notes_of(file, node))
 
-    def _function(self, function: Function) -> None:
-        node = self.node(function)
-        if node is None:
+    def _of_name(self, qualified: str) -> tuple[Function | None, ast.FunctionDef | None]:
+        """The function of a name, or the one around one that is handed to the model; and its definition."""
+        outer, _, last = qualified.rpartition(".<locals>.")
+        inner = outer and qualified not in self.functions and qualified in names_in_making(self.facts.root)
+        function = self.functions.get(outer if inner else qualified)
+        node = None if function is None else self.node(function)
+        return function, hoisted(node, last) if inner else node
+
+    def _function(self, qualified: str, function: Function | None, node: ast.FunctionDef | None) -> None:
+        if node is None or function is None:
             return
-        self.definitions[function.qualified] = ast.Pass()  # so that recursion ends
+        self.definitions[qualified] = ast.Pass()  # so that recursion ends
         self._needed(function.file, node)
-        made = self._translated(Context(self, function.file), node, self.called(function.qualified))
-        del self.definitions[function.qualified]
-        self.definitions[function.qualified] = made
+        made = self._translated(Context(self, function.file), node, self.called(qualified))
+        del self.definitions[qualified]
+        self.definitions[qualified] = made
 
     def _class(self, qualified: str) -> None:
         module, _, _ = qualified.rpartition(".")
@@ -343,7 +349,7 @@ class FileBuilder(Program):
             keep_cell_list(body)
         if adds:
             append(body, "self.update_parameters_name()")
-        kept = [item for item in node.decorator_list if signatures.of_python(item, self, file)]  # dataclass
+        kept = [item for item in node.decorator_list if names_and_imports.of_python(item, self, file)]  # dataclass
         for decorator in kept:
             self._named(file, decorator)
         self.definitions[qualified] = ast.ClassDef(self.called(qualified), bases, [], body or [ast.Pass()], kept)
@@ -380,8 +386,8 @@ class FileBuilder(Program):
         """The function under another name, which raises where a decorator would do more than call it."""
         found = rewrite_function(node, name, context)
         place = int(ast.get_docstring(found) is not None)
-        found.body[place:place] = signatures.decorator_notes(node, self, context.file, context.missing)
-        if noted := signatures.noted_arguments(node, self, context.file):
+        found.body[place:place] = names_and_imports.decorator_notes(node, self, context.file, context.missing)
+        if noted := names_and_imports.noted_arguments(node, self, context.file):
             texts = [ast.unparse(ast.fix_missing_locations(statement)) for statement in found.body]
             first = next((n + 1 for n, text in enumerate(texts) if text.startswith("super().__init__(")), place)
             found.body[first:first] = noted
@@ -482,11 +488,10 @@ def _assembled(facts: Observations, new_names: Mapping[str, str]) -> tuple[FileB
     gone = tidy(assembly.definitions, more)
     keep_torchs_defaults(assembly.definitions, more, assembly)
     freeze_idle_layers(assembly, assembly.definitions, more)
-    bodies = ([] if one is None else [*assembly.model.shared.before, ast.Return(one)] for one in made)
-    texts = ("\n".join(ast.unparse(ast.fix_missing_locations(line)) for line in body) for body in bodies)
-    tried = [replace(one, source=text) for one, text in zip(plan, texts, strict=True)]
-    taken = (any(one.argument in gone.get(of, ()) for of in (one.of, *facts.bases(one.of))) for one in tried)
-    assembly.variations = [one for one, lost in zip(tried, taken, strict=True) if not lost]
+    bodies = (ast.Module([] if one is None else [*assembly.model.shared.before, ast.Return(one)], []) for one in made)
+    texts = map(ast.unparse, map(ast.fix_missing_locations, bodies))
+    taken = (any(one.argument in gone.get(of, ()) for of in (one.of, *facts.bases(one.of))) for one in plan)
+    assembly.variations = [replace(v, source=t) for v, t, lost in zip(plan, texts, taken, strict=True) if not lost]
     assembly.left_out += lost_arguments(gone, assembly)
     return assembly, root
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from ....mappings.rows import Row
 from ...library_names import CONTAINERS, COUNTERPARTS, dtype_name, is_dtype
-from ...source_files import all_parameters, literal, short
+from ...source_files import all_parameters, literal, local_names, own_nodes, short
 from ..observe.observations import (
     Array,
     Changes,
@@ -41,7 +41,7 @@ from ..rewrite.row_calls import bind_arguments, known_argument, with_initial_val
 NAMED = """for name, parameter in net.parameters_and_names():
     parameter.name = name"""
 USUAL_DTYPE = Reference("torch.float32")
-ADD, REPLACE = (f"msmigrate.nn.{name}" for name in ("add_cell", "replace_cell"))
+ADD, REPLACE, TAKE = (f"msmigrate.nn.{name}" for name in ("add_cell", "replace_cell", "take_cell"))
 
 
 class ModelFunction:
@@ -233,7 +233,8 @@ class ModelFunction:
 
         net: the variable that holds the module. A change that cannot be written becomes a problem.
         """
-        found = [statement for one in changes.frozen for statement in self._frozen(net, one)]
+        found = [self._removed(net, path) for path in changes.removed]
+        found += [statement for one in changes.frozen for statement in self._frozen(net, one)]
         for gone, instead in changes.tied:
             target, source = self._parameter(net, gone), self._parameter(net, instead)
             target.ctx = ast.Store()
@@ -248,6 +249,13 @@ class ModelFunction:
             *way, (name, within) = child.path
             found.append(self._placed(_at(net, way), name, within, self.expression(child.made), new=child.new))
         return found + [statement for first, statement in drawn if not first]
+
+    def _removed(self, net: str, path: Sequence[Step]) -> ast.stmt:
+        """`del net.fc`, or `take_cell(net.layers, 4)`."""
+        *way, (name, within) = path
+        if within:
+            return ast.Expr(ast.Call(self.definitions.name(TAKE), [_at(net, way), ast.Constant(int(name))], []))
+        return ast.Delete([ast.Attribute(_at(net, way), name, ast.Del())])
 
     def _drawn(self, net: str, drawn: DrawnBy) -> ast.stmt:
         """`init_weights(net.head, std=0.02)`, or `net.apply(init_weights)`."""
@@ -388,3 +396,20 @@ def _words(made: Made) -> str:
     partial = made.function == "functools.partial" and made.args and isinstance(made.args[0], Reference)
     name = made.args[0].name if partial else made.function
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", short(name)).lower()
+
+
+def hoisted(around: ast.FunctionDef | None, name: str) -> ast.FunctionDef | None:
+    """A function inside of another as one of its own, which takes what it reads of the other's variables by name."""
+    if around is None:
+        return None
+    inside = [node for node in ast.walk(around) if isinstance(node, ast.FunctionDef) and node is not around]
+    found = copy.deepcopy([node for node in inside if node.name == name])
+    if len(found) != 1 or any(isinstance(node, ast.Nonlocal) for node in ast.walk(found[0])):
+        return None
+    stored = [node for node in own_nodes(around) if not isinstance(getattr(node, "ctx", None), ast.Load)]
+    held = {getattr(node, "id", getattr(node, "name", "")) for node in stored}
+    held = {*held, *(one.arg for one in all_parameters(around.args))} - {*local_names(found[0])}
+    read = dict.fromkeys(node.id for node in ast.walk(found[0]) if isinstance(node, ast.Name) and node.id in held)
+    found[0].args.kwonlyargs += [*map(ast.arg, read)]
+    found[0].args.kw_defaults += [None for _ in read]
+    return found[0]

@@ -1,4 +1,8 @@
-"""The names in the new file: its imports, msmigrate's own functions that are copied in, and undefined names."""
+"""The names in the new file: its imports, msmigrate's functions that are copied in, undefined names; and decorators.
+
+A decorator cannot simply be kept: where it uses functools.wraps, MindSpore's compiler reads the source of the function
+inside, and silently ignores the wrapper (benchmarks/graph_decorators_mindspore.py).
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,21 @@ from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from pathlib import Path
 
-from ...library_names import IMPORTED, INSTALLED, NOT_CONVERTED
+from ...library_names import IMPORTED, INSTALLED, NOT_CONVERTED, TABLES
+from ...source_files import SourceFiles, all_parameters, comment
 from ..observe.instrument import comments_of
-from ..observe.observations import constants_of, functions_in
+from ..observe.observations import (
+    CallableKind,
+    Function,
+    PlainKind,
+    callees_of,
+    constants_of,
+    functions_in,
+    kinds_of,
+    reached,
+)
 from ..rewrite.context import Problem, Program
+from ..rewrite.signatures import CHANGING, same_arguments, same_defaults
 from .unused_code import defines
 
 SHORT = {"mindspore.nn": "nn", "mindspore.ops": "ops"}
@@ -63,7 +78,8 @@ class Imports:
     def _import(self, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> None:
         words = alias.name if alias.asname is None else f"{alias.name} as {alias.asname}"
         module = alias.name if isinstance(node, ast.Import) else node.module or "."
-        if module.partition(".")[0] not in {*sys.stdlib_module_names, *IMPORTED} or module == "__future__":
+        relative = isinstance(node, ast.ImportFrom) and node.level > 0  # of a file called `types`, or `math`
+        if relative or module.partition(".")[0] not in {*sys.stdlib_module_names, *IMPORTED} or module == "__future__":
             return
         if isinstance(node, ast.Import):
             self.whole.add(words)
@@ -338,3 +354,237 @@ def _read(table: symtable.SymbolTable) -> Iterator[str]:
         at_top = table.get_type() == "module" and not (symbol.is_assigned() or symbol.is_imported())
         if symbol.is_referenced() and (symbol.is_global() or at_top):
             yield symbol.get_name()
+
+
+MAKING = {"bool", "dict", "float", "frozenset", "int", "len", "list", "repr", "set", "sorted", "str", "tuple"}
+NEW = (ast.Constant, ast.Dict, ast.DictComp, ast.JoinedStr, ast.List, ast.ListComp, ast.Set, ast.SetComp)
+NUMBERS = [PlainKind(name) for name in ("bool", "float", "int", "str")]
+
+
+def of_python(node: ast.expr, sources: SourceFiles, file: str) -> bool:
+    """Whether a decorator is of Python's own library, such as `dataclass`; any other, such as one that only registers a
+    class or a function, is of no use in the new file."""
+    name = sources.names(file).name(_itself(node))
+    return name.partition(".")[0] in sys.stdlib_module_names
+
+
+def decorator_notes(
+    node: ast.FunctionDef, sources: SourceFiles, file: str, missing: Callable[[ast.expr, str], ast.expr]
+) -> Iterator[ast.stmt]:
+    """Comments on decorators that only called the function with the example inputs, but do more with others, such as
+    an argument by an old name; and errors for decorators that did more than the call.
+
+    missing: makes the error.
+    """
+    errors: list[ast.stmt] = []
+    for decorator, wrappers in _decorators(node, sources, file):
+        text = " ".join(ast.unparse(decorator).split())
+        if not all(_only_forwards(wrapper, node, sources) for wrapper in wrappers):
+            reason = f"the decorator {ast.unparse(decorator)} does more than call {node.name}"
+            errors.append(ast.Expr(missing(decorator, f"{reason}: write that into {node.name}")))
+        elif not all(_only_forwards(wrapper, node, sources, everything=True) for wrapper in wrappers):
+            yield comment(f"never with the example inputs: what {text} does besides calling {node.name}")
+    yield from reversed(errors)
+
+
+def noted_arguments(node: ast.FunctionDef, sources: SourceFiles, file: str) -> list[ast.stmt]:
+    """`self._internal_dict = {"width": width}`, for a library's decorator of `__init__` that notes the arguments."""
+    names = (sources.names(file).name(_itself(decorator)) for decorator in node.decorator_list)
+    held = [attribute for name in names if (attribute := TABLES["noted_arguments"].get(name))]
+    given = [item.arg for item in (*node.args.args, *node.args.kwonlyargs)][1:]
+    noted = ast.Dict([*map(ast.Constant, given)], [ast.Name(name, ast.Load()) for name in given])
+    return [ast.Assign([ast.Attribute(ast.Name("self", ast.Load()), name, ast.Store())], noted) for name in held]
+
+
+def _decorators(node: ast.FunctionDef, sources: SourceFiles, file: str) -> Iterator[tuple[ast.expr, list[Function]]]:
+    """The decorators of a function, and the wrappers of each that ran."""
+    for decorator in node.decorator_list:
+        name = sources.names(file).name(_itself(decorator))
+        if name and name not in TABLES["noted_arguments"]:
+            yield decorator, [f for f in sources.facts.functions if f.qualified.startswith(f"{name}.<locals>.")]
+
+
+def _itself(decorator: ast.expr) -> ast.expr:
+    return decorator.func if isinstance(decorator, ast.Call) else decorator
+
+
+def _only_forwards(
+    wrapper: Function, decorated: ast.FunctionDef, sources: SourceFiles, *, everything: bool = False
+) -> bool:
+    """Whether a wrapper only returns the result of its function for the same arguments.
+
+    everything: judge also the statements that did not run.
+    """
+    node = sources.node(wrapper)
+    if node is None:
+        return False
+    around = [n for n in ast.walk(sources.tree(wrapper.file)) if isinstance(n, ast.FunctionDef) and node in ast.walk(n)]
+    functions = {item.arg for outer in around if outer is not node for item in outer.args.args}
+    return (
+        same_defaults(node.args, decorated.args)
+        and _Wrapper(node, wrapper.file, functions, sources, everything).hands_on()
+    )
+
+
+class _Body:
+    """Checks whether a function's statements change its arguments, or objects that it got from elsewhere."""
+
+    def __init__(
+        self, node: ast.FunctionDef, file: str, sources: SourceFiles, everything: bool, seen: set[str]
+    ) -> None:
+        self.node, self.file, self.sources, self.everything, self.seen = node, file, sources, everything, seen
+        self.given = {argument.arg for argument in all_parameters(node.args)}
+        made: dict[str, list[ast.AST | None]] = {}
+        for inner in ast.walk(node):
+            if isinstance(inner, (ast.Assign, ast.AnnAssign)):
+                for target in inner.targets if isinstance(inner, ast.Assign) else [inner.target]:
+                    made.setdefault(ast.unparse(target), []).append(inner.value)
+        stored = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        new = {name for name in stored if len(made.get(name, ())) == stored.count(name) and all(map(_new, made[name]))}
+        self.names = self.given | {*stored}
+        self.others = self.names - new  # names of objects that may be shared with other code
+        texts = [inner for inner in ast.walk(node) if isinstance(inner, ast.JoinedStr)]
+        self.in_texts = {inner for text in texts for inner in ast.walk(text)}  # which are not observed
+
+    def ran(self, statement: ast.stmt) -> bool:
+        """Whether a statement is judged."""
+        return self.everything or reached(statement)
+
+    def only_looks(self) -> bool:
+        """Whether no statement of the function changes its arguments."""
+        statements = (n for n in ast.walk(self.node) if isinstance(n, ast.stmt) and n is not self.node and self.ran(n))
+        return all(map(self.quiet, statements))
+
+    def quiet(self, statement: ast.stmt) -> bool:
+        """Whether a statement, without those inside, changes only variables."""
+        if isinstance(statement, ast.Delete):
+            return False
+        if isinstance(statement, ast.AugAssign):
+            kinds = kinds_of(statement.target)
+            if not isinstance(statement.target, ast.Name) or not kinds or not all(kind in NUMBERS for kind in kinds):
+                return False
+        inside = (ast.stmt, ast.arguments, ast.excepthandler)
+        return all(self.computes(n) for n in ast.iter_child_nodes(statement) if not isinstance(n, inside))
+
+    def computes(self, node: ast.AST) -> bool:
+        """Whether an expression changes nothing."""
+        for inner in ast.walk(node):
+            if isinstance(inner, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
+                return False
+            if isinstance(inner, (ast.Attribute, ast.Subscript)) and not isinstance(inner.ctx, ast.Load):
+                return False
+            if isinstance(inner, ast.Call) and not self._harmless(inner):
+                return False
+        return True
+
+    def _harmless(self, call: ast.Call) -> bool:
+        """Whether a call changes no argument of the function, and no object that it got from elsewhere."""
+        names = callees_of(call)
+        if not (names or kinds_of(call) or self.everything or call in self.in_texts):
+            return True  # it did not run
+        on = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if on is None or any(isinstance(kind, CallableKind) and kind.what == "class" for kind in kinds_of(on)):
+            # `dict.pop(kwargs, …)`
+            on = call.args[0] if call.args else None
+        gets = [call.func, *call.args, *(word.value for word in call.keywords)]
+        for name in names or [ast.unparse(call.func)]:
+            last = name.rpartition(".")[2]
+            in_place = last.endswith("_") and not last.endswith("__")
+            if in_place or last.startswith("set_") or last in ("seed", "manual_seed") or name.startswith("module "):
+                return False
+            mine = self.others if isinstance(on, ast.Name) else self.names
+            if last in CHANGING and on is not None and _root(on) in mine:
+                return False
+            if any(map(self._is_given, gets)) and not self._looks(name):
+                return False
+        return True
+
+    def _is_given(self, node: ast.AST) -> bool:
+        """Whether an expression passes one of this function's variables."""
+        return any(isinstance(inner, ast.Name) and inner.id in self.names for inner in ast.walk(node))
+
+    def _looks(self, name: str) -> bool:
+        """Whether a function of the program changes none of its arguments; assumed of an unknown function."""
+        name = f"{name.removeprefix('object ')}.__call__" if name.startswith("object ") else name
+        function = self.sources.functions.get(name.removeprefix("partial "))
+        if function is None or name in self.seen:
+            return True
+        node = self.sources.node(function)
+        inside = {*self.seen, name}
+        return node is not None and _Body(node, function.file, self.sources, self.everything, inside).only_looks()
+
+
+class _Wrapper(_Body):
+    """The wrapper that a decorator puts around a function; functions: names that may stand for the function in it."""
+
+    def __init__(
+        self, node: ast.FunctionDef, file: str, functions: set[str], sources: SourceFiles, everything: bool
+    ) -> None:
+        super().__init__(node, file, sources, everything, set())
+        self.functions = functions
+        outer = [n.names for n in ast.walk(node) if isinstance(n, (ast.Global, ast.Nonlocal))]
+        self.kept = functions.union(self.given, *outer)  # names that may not be assigned
+        self.results: set[str] = set()
+        self.variables: set[str] = set()
+        self.returns = False
+
+    def hands_on(self) -> bool:
+        """Whether it only returns the result of the function for the same arguments."""
+        return self._block(self.node.body) and self.returns and not self.results & self.variables
+
+    def _block(self, body: list[ast.stmt]) -> bool:
+        return all(self._statement(statement) for statement in body if self.ran(statement))
+
+    def _statement(self, statement: ast.stmt) -> bool:
+        if isinstance(statement, ast.If):
+            return self.computes(statement.test) and self._block(statement.body) and self._block(statement.orelse)
+        if isinstance(statement, ast.Return):
+            self.returns = True
+            result = isinstance(statement.value, ast.Name) and statement.value.id in self.results
+            return result or self._calls_it(statement.value)
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            names = {target.id for target in targets if isinstance(target, ast.Name)}
+            if len(names) != len(targets) or names & self.kept:
+                return False
+            if self._calls_it(statement.value):
+                self.results |= names
+                return True
+            self.variables |= names
+            return self.quiet(statement)
+        if isinstance(statement, ast.AugAssign):
+            name = ast.unparse(statement.target)
+            self.variables.add(name)
+            return name not in self.kept and self.quiet(statement)
+        plain = (ast.Assert, ast.Expr, ast.Global, ast.Nonlocal, ast.Pass, ast.Raise)
+        return isinstance(statement, plain) and self.quiet(statement)
+
+    def _calls_it(self, value: ast.expr | None) -> bool:
+        """Whether it is the first call of the function, with the same arguments."""
+        if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Name) or self.results:
+            return False
+        return value.func.id in self.functions and same_arguments(value, self.node.args)
+
+    def _harmless(self, call: ast.Call) -> bool:
+        own = isinstance(call.func, ast.Name) and call.func.id in self.functions  # again, or with other arguments
+        return not own and super()._harmless(call)
+
+
+def _new(value: ast.AST | None) -> bool:
+    """Whether an expression makes a new object, which nothing else refers to."""
+    makes = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in MAKING
+    return value is None or makes or isinstance(value, NEW)
+
+
+def _root(node: ast.expr) -> str:
+    """The variable that an expression is read from, `args` of `args[0].weight`; empty for a new object."""
+    while not isinstance(node, ast.Name):
+        if isinstance(node, (ast.Attribute, ast.Subscript)):
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func
+        elif isinstance(node, ast.Call) and node.args and not _new(node):  # `vars(module)`
+            node = node.args[0]
+        else:
+            return ""
+    return node.id

@@ -248,8 +248,7 @@ class DrawnBy:
 
 @dataclass(frozen=True)
 class Changes:
-    """Children put in place, attributes set, weights drawn, parameters tied or frozen, and changes that cannot be
-    written."""
+    """Children put in place or removed, attributes set, weights drawn, parameters tied or frozen; what cannot be."""
 
     children: tuple[Placed, ...] = ()
     numbers: tuple[SetNumber, ...] = ()
@@ -257,6 +256,7 @@ class Changes:
     tied: tuple[tuple[ModuleParameter, ModuleParameter], ...] = ()  # the replaced parameter, and its replacement
     frozen: tuple[ModuleParameter, ...] = ()
     missed: tuple[str, ...] = ()
+    removed: tuple[tuple[Step, ...], ...] = ()
 
 
 def parts(value: Any) -> Iterator[Any]:

@@ -31,6 +31,7 @@ def changes(log: ConstructionLog, module: nn.Module, made: MakingCall) -> tuple[
     given = {id(part) for value in _modules((made.args, dict(made.kwargs))) for part in value.modules()}
     placed = [*_placed(log, module, made, given, ())]
     fresh = _anew(made)
+    removed = [] if fresh is None else [*_removed(module, fresh, {id(child) for _, child in placed})]
     children = [Placed(path, log.made(child), not _has(fresh, _text(path))) for path, child in placed]
     outside = {_text(path) for path, _ in placed}
     elsewhere = {name for name, part in module.named_modules(remove_duplicate=False) if id(part) in given}
@@ -74,7 +75,53 @@ def changes(log: ConstructionLog, module: nn.Module, made: MakingCall) -> tuple[
         tuple((_parameter_of(log, module, name), _parameter_of(log, module, of)) for name, of in compared.tied()),
         tuple(_parameter_of(log, module, f"{path}.{leaf}") for path, leaf in frozen),
         tuple(missed),
+        tuple(removed),
     )
+
+
+def _removed(module: nn.Module, fresh: nn.Module, later: set[int]) -> Iterator[tuple[Step, ...]]:
+    """The children that were taken out of a module, in the order in which they are taken out of `fresh`, too, where the
+    others get the names that they have in the module; later: those that were put in place."""
+    for path, now in module.named_modules(remove_duplicate=False):
+        then = dict(fresh.named_modules(remove_duplicate=False)).get(path)
+        if then is None or id(now) in later or not _of_one_class(now, then):
+            continue
+        inside = [*now._modules.values()]
+        steps, kept = _steps(module, path), [child for child in inside if id(child) not in later]
+        if isinstance(now, (nn.Sequential, nn.ModuleList)):
+            places = _places(kept, [*then._modules.values()])
+            numbered = [*map(str, range(len(kept)))] == [*now._modules][: len(kept)] and inside[: len(kept)] == kept
+            if places == [*range(len(kept))] and [*now._modules][: len(then)] == [*then._modules]:
+                continue  # replaced, and not taken out
+            for place in reversed(range(len(then))) if places is not None and numbered else ():
+                if place not in places:
+                    del then[place]
+                    yield (*steps, Step(str(place), _container(now)))
+        elif not _container(now):
+            for name in [name for name, one in then._modules.items() if one is not None and name not in now._modules]:
+                delattr(then, name)
+                yield (*steps, Step(name, ""))
+
+
+def _places(kept: list[Any], before: list[Any]) -> list[int] | None:
+    """The places of what is left among what was there, by what they are made of; None where that does not say it."""
+    places, place = list[int](), 0
+    for looked_for in map(_makeup, kept):
+        while place < len(before) and _makeup(before[place]) != looked_for:
+            place += 1
+        if place == len(before):
+            return None
+        places.append(place)
+        place += 1
+    return places
+
+
+def _makeup(module: nn.Module) -> list[tuple[Any, ...]]:
+    """The classes, settings and shapes in a module: two that have the same are equal before their weights are drawn."""
+    shapes = [(name, one.shape) for name, one in (*module.named_parameters(), *module.named_buffers())]
+    parts = [(path, plain_class(part), attributes_of(part).items()) for path, part in module.named_modules()]
+    settings = [(path, cls, key, repr(one) if is_plain(one) else "") for path, cls, own in parts for key, one in own]
+    return [*shapes, *((path, cls) for path, cls, _ in parts), *settings]
 
 
 def _placed(

@@ -270,7 +270,7 @@ class ConstructionLog:
         if isinstance(value, torch.dtype):
             return Reference(str(value))
         if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
-            return Reference(self.names.name(value))
+            return self._with_variables(value, Reference(self.names.name(value)))
         if id(value) in self.describing and self.taking != id(value):
             return Unknown(f"{self.names.kind(value)} that is an argument of its own argument")
         before = set(self.describing)
@@ -283,6 +283,14 @@ class ConstructionLog:
             return self._made_by_call(value, root=root)
         finally:
             self.describing = before
+
+    def _with_variables(self, function: Any, itself: Reference) -> Any:
+        """A function; one that was made in another with those variables of that which it reads."""
+        read = inspect.getclosurevars(function).nonlocals if isinstance(function, types.FunctionType) else {}
+        if "<locals>" not in itself.name or not read or any(value is function for value in read.values()):
+            return itself
+        words = tuple((key, self.made(value)) for key, value in sorted(read.items()))
+        return Made("functools.partial", (itself,), words, id=id(function))
 
     def _array(self, value: Any) -> Any:
         if isinstance(value, np.generic) and isinstance(value.item(), int):  # an item of an array of sizes

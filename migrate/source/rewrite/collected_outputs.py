@@ -13,7 +13,8 @@ these modules collects their outputs, and `output_hidden_states` is an argument:
     return {"last_hidden_state": hidden_states, "hidden_states": all_hidden_states}
 
 What a forward keeps as an attribute and goes on with has a name besides: graph mode's gradient ends at the attribute.
-A function without a result returns the tensors that it writes into.
+A function without a result returns the tensors that it writes into. A local variable that would hide a class or
+function of the new file has another name.
 """
 
 from __future__ import annotations
@@ -433,6 +434,21 @@ def hand_back(function: ast.FunctionDef, files: SourceFiles) -> None:
         function.body.append(replacing(ast.Return(value), function.body[-1]))
     function.returns = None
     ast.fix_missing_locations(function)
+
+
+def rename_hiding(function: ast.FunctionDef, context: Context) -> None:
+    """Rename local variables that would hide what the function uses of the new file, `Block = partial(layers.Block)`;
+    in place. A parameter keeps its name, and is a problem."""
+    resolve, own, hidden = context.program.names(context.file).name, {*local_names(function)}, set[str]()
+    for node in ast.walk(function):
+        full = resolve(node) if isinstance(node, (ast.Attribute, ast.Name)) and isinstance(node.ctx, ast.Load) else ""
+        defined = full.rpartition(".")[0] in context.program.modules and not full.startswith("torch.")
+        if defined and not (isinstance(node, ast.Name) and node.id in own):
+            hidden |= {context.program.called(full)} & own
+    for given in (node for node in ast.walk(function.args) if isinstance(node, ast.arg) and node.arg in hidden):
+        context.missing(function, f"{given.arg} is a parameter of {function.name}, and a class or function used there")
+    for name in (node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id in hidden):
+        name.id = f"{name.id}_"
 
 
 def go_on_with_locals(function: ast.FunctionDef, context: Context) -> None:

@@ -1,6 +1,6 @@
 """Calls that are written by a template, what a model does with complex tensors, as torch.fft gives them: their parts,
-products and absolute values; tensors of several dtypes that are joined; the labels of a cross-entropy, and the weights
-of losses."""
+products and absolute values; tensors of several dtypes that are joined; the labels of a cross-entropy, the weights of
+losses; and NumPy's numbers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ...source_files import literal
 from ..observe.observations import (
     UNKNOWN_RANK,
     Kind,
+    ObjectKind,
     PlainKind,
     SequenceKind,
     TensorKind,
@@ -84,6 +85,18 @@ def call_with_complex(row: Row, given: Mapping[str, ObservedArgument], context: 
     if row.torch not in TABLES["of_complex"] and not row.torch.startswith("torch.fft."):
         raise Unwritable(f"{row.torch} of a complex tensor: write it with the parts, by torch.view_as_real")
     return None
+
+
+COMPLEX = TensorKind("complex64", UNKNOWN_RANK)
+
+
+def of_dtype(names: Iterable[str], given: Iterable[Kind], result: list[Kind]) -> list[Kind]:
+    """The kinds of what functions give in code that did not run: complex tensors of such, and of Fourier transforms."""
+    last = {name.rpartition(".")[2] for name in names if name.startswith("torch.")}
+    complex_ones = last and (last <= {*TABLES["makes_complex"]} or may_be_complex(given))
+    if not complex_ones or not last.isdisjoint(TABLES["real_of_complex"]):
+        return result
+    return [COMPLEX if isinstance(kind, TensorKind) else kind for kind in result]
 
 
 @handles(syntax=[ast.BinOp])
@@ -176,3 +189,30 @@ def as_buffers(row: Row, call: ast.Call, name: Namer, made: ast.expr | None = No
     call.keywords = [word for word in call.keywords if word not in given]
     made = call if made is None else made
     return ast.Call(name("msmigrate.nn.with_buffers"), [made], given) if given else made
+
+
+NUMPYS: dict[Kind, str] = {  # without NumPy's float64, which is a Python float too
+    PlainKind("float64"): "float",
+    **{ObjectKind(f"numpy.{name}"): "float" for name in ("float64", "float32", "float16")},
+    **{ObjectKind(f"numpy.{name}"): "int" for name in ("int64", "int32")},
+}
+
+
+def pythons_number(node: ast.expr, kinds: list[Kind]) -> tuple[ast.expr, list[Kind]]:
+    """A Python number for a NumPy one, such as an item of an array of sizes: MindSpore's layers take only these."""
+    names = {NUMPYS.get(kind) or getattr(kind, "type", "") for kind in kinds}
+    if names not in ({"int"}, {"float"}) or not any(isinstance(kind, ObjectKind) for kind in kinds):
+        return node, kinds
+    (name,) = names
+    return ast.Call(ast.Name(name, ast.Load()), [node], []), [PlainKind(name)]
+
+
+@handles(syntax=[ast.BinOp])
+def numpys_number(node: ast.BinOp, context: Context) -> ast.expr | None:
+    """`numpy.log(8) * x` with Python's number for NumPy's, which makes an array of MindSpore's tensor."""
+    number, other = node.left, node.right
+    functions = {NUMPYS.get(kind) for kind in kinds_of(number)}
+    if len(functions) != 1 or None in functions or not always(kinds_of(other), TensorKind):
+        return None
+    left = ast.Call(ast.Name(str(*functions), ast.Load()), [context.visit(number)], [])
+    return ast.BinOp(left, node.op, context.visit(other))

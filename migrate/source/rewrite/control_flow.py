@@ -21,23 +21,15 @@ from collections.abc import Mapping
 from ...library_names import NOT_CONVERTED
 from ...source_files import REFUSED, blocks_of, comment, is_comment, local_names, of_gap, substitute
 from ..observe.instrument import ABOVE, AFTER, OF_BLOCK, Note
-from ..observe.observations import (
-    ModuleKind,
-    TensorKind,
-    callees_of,
-    constants_of,
-    kinds_of,
-    reached,
-    replacing,
-)
+from ..observe.observations import ModuleKind, TensorKind, callees_of, constants_of, kinds_of, reached, replacing
 from .context import Context, Problem, Stage, Unwritable, handles
 from .devices_and_no_grad import asks_for_device, before_leaving
 from .graph_mode import in_blocks, is_pure, iterated, negated
 from .replaced_methods import named_cells
+from .signatures import of_inner
 from .unexecuted_code import SAFE, Reader, unseen_expression, unseen_statements, was_observed
 
-SIMPLE = (ast.Raise, ast.Pass)
-ROUNDS = (ast.Continue, ast.Break)
+SIMPLE, ROUNDS = (ast.Raise, ast.Pass), (ast.Continue, ast.Break)
 LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
@@ -185,7 +177,8 @@ class _Pruning:
                     return [replacing(ast.If(negated(statement.test), other, []), statement)]
                 return [replacing(ast.If(statement.test, body or [ast.Pass()], other), statement)]
             if asks_for_device(statement.test):
-                return [refused(self.context.did_not_run(statement, _unanswered(statement.test)), statement)]
+                text = f"{ast.unparse(statement.test)} depends on a device, and cannot be written"
+                return [refused(self.context.did_not_run(statement, text), statement)]
             _assume(statement.test, self.context)
         above, body = split_comments(self.block(statement.body))
         below, other = split_comments(self.block(statement.orelse))
@@ -370,18 +363,15 @@ def _decided(test: ast.expr, context: Context) -> bool | None:
     return None
 
 
-def _unanswered(test: ast.expr) -> str:
-    return f"{ast.unparse(test)} depends on a device, and cannot be written"
-
-
 @handles(syntax=[ast.IfExp])
 def conditional_expression(node: ast.IfExp, context: Context) -> ast.expr:
     """`a if test else b`, where one of the two may not have run."""
     seen = [side for side in (node.body, node.orelse) if was_observed(side)]
     if len(seen) == 1 and not writable(node.test, context):
         if asks_for_device(node.test):
-            text = context.did_not_run(node, _unanswered(node.test))
-            return of_gap(ast.Call(context.name(NOT_CONVERTED), [ast.Constant(text)], []), node)
+            said = f"{ast.unparse(node.test)} depends on a device, and cannot be written"
+            text = ast.Constant(context.did_not_run(node, said))
+            return of_gap(ast.Call(context.name(NOT_CONVERTED), [text], []), node)
         _assume(node.test, context)
         found: ast.expr = context.visit(seen[0])
         return found
@@ -437,6 +427,13 @@ def _side(node: ast.expr, context: Context) -> ast.expr:
             raise
         text = context.did_not_run(node, str(error))
         return of_gap(ast.Call(context.name(NOT_CONVERTED), [ast.Constant(text)], []), node)
+
+
+@handles(syntax=[ast.Lambda])
+def uncalled(node: ast.Lambda, context: Context) -> ast.expr | None:
+    """A lambda that was never called, by what can be inferred, or one that raises; None for any other."""
+    found = node if was_observed(node) else _side(node, context)
+    return None if found is node else found if isinstance(found, ast.Lambda) else ast.Lambda(node.args, found)
 
 
 def _built_in(node: ast.expr) -> bool:
@@ -555,9 +552,12 @@ def _lost(before: ast.stmt, after: ast.stmt) -> bool:
 def blocks(node: ast.stmt, context: Context) -> list[ast.stmt]:
     """A statement with the statements inside it rewritten."""
     own = context.own
+    if isinstance(node, ast.ClassDef) and node.bases:
+        raise Unwritable(f"{node.name}, a class inside of a function: define it at the file's top")
     if isinstance(node, ast.FunctionDef):
         context.own = set(local_names(node))
         node.decorator_list = [new for old in node.decorator_list for new in _decorator(old, context)]
+        of_inner(node, context)
     for block in blocks_of(node):
         block[:] = [new for old in block for new in context.statement(old)]
     context.own = own

@@ -376,7 +376,7 @@ def to_text(made: Any) -> str:
 
 def class_by_name(node: ast.Call, context: Context) -> ast.expr | None:
     """`{"LSTM": nn.LSTM, "GRU": nn.GRU}[kind]` for `getattr(nn, kind)`; None for any other call."""
-    rows = _rows_by_name(node, context)
+    rows = rows_by_name(node, context)
     return _by_name(node, rows, context) if rows else None
 
 
@@ -384,7 +384,7 @@ def class_by_name(node: ast.Call, context: Context) -> ast.expr | None:
 def call_by_name(node: ast.Call, context: Context) -> ast.expr | None:
     """`getattr(nn, kind)(…)`, for all possible names, where the call is the same for all."""
     getter = node.func
-    if not isinstance(getter, ast.Call) or not (rows := _rows_by_name(getter, context)):
+    if not isinstance(getter, ast.Call) or not (rows := rows_by_name(getter, context)):
         return None
     function = ast.Name("_", ast.Load())
     calls: dict[str, ast.Call] = {}
@@ -470,7 +470,7 @@ def _evaluated(text: str, context: Context) -> tuple[ast.expr, bool] | None:
     return ast.Lambda(ast.arguments([], [], None, [], [], None, []), made), True
 
 
-def _rows_by_name(node: ast.Call, context: Context) -> dict[str, Row]:
+def rows_by_name(node: ast.Call, context: Context) -> dict[str, Row]:
     """The rows of what `getattr(nn, kind)` may be: the classes that it was, and those that the function's strings name;
     else nothing."""
     match node:
@@ -478,11 +478,12 @@ def _rows_by_name(node: ast.Call, context: Context) -> dict[str, Row]:
             kinds = kinds_of(module)
         case _:
             return {}
-    if len(kinds) != 1 or not isinstance(kinds[0], PythonModule) or not kinds[0].name.startswith("torch.nn"):
+    if len(kinds) != 1 or not isinstance(kinds[0], PythonModule) or not kinds[0].name.startswith("torch"):
         return {}
-    inside = ast.walk(context.function) if context.function is not None else ()
+    inside = [*ast.walk(context.function)] if context.function is not None else []
     texts = [n.value for n in inside if isinstance(n, ast.Constant) and isinstance(n.value, str)]
-    names = dict.fromkeys([*(constants_of(name) or ()), *(text for text in texts if text.isidentifier())])
+    texts += [one for n in inside if getattr(n, "id", "") == ast.unparse(name) for one in constants_of(n) or ()]
+    names = dict.fromkeys([*(constants_of(name) or ()), *(text for text in texts if str(text).isidentifier())])
     rows = {str(one): context.program.row(f"{kinds[0].name}.{one}") for one in names}
     known = {one: row for one, row in rows.items() if row is not None and row.mindspore is not None}
     return {one: row for one, row in known.items() if all(state.start is None for state in row.state)}

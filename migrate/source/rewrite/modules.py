@@ -52,6 +52,7 @@ NORMS |= {f"torch.nn.utils.{n}.remove_{n}": "msmigrate.nn.remove_norm" for n in 
 NORMED = ("Linear", *(f"{kind}{rank}d" for kind in ("Conv", "ConvTranspose") for rank in (1, 2, 3)))
 GROWING = {"append", "extend", "insert", "update"}
 PARAMETERS_OF = {"parameters", "named_parameters"}  # MindSpore's counterparts give buffers as well
+NUMBERED = ("torch.nn.Sequential", "torch.nn.ModuleList")
 KEPT = {*CELL_METHODS, *GROWING, "__init__", "items", "values", "keys"}  # methods that Cells have too
 
 
@@ -341,6 +342,31 @@ def add_module(call: ast.Call, context: Context) -> list[ast.stmt] | None:
         helper = context.name("msmigrate.nn.add_cell")
         return [ast.Expr(ast.Call(helper, [into, name, cell], []))]
     return [_put(into, name, cell)]
+
+
+def _taken(owner: ast.expr, place: ast.expr, context: Context) -> ast.expr:
+    context.adds = True  # the others have other names then
+    if isinstance(place, ast.Slice):
+        parts = [one or ast.Constant(None) for one in (place.lower, place.upper, place.step)]
+        place = ast.Call(ast.Name("slice", ast.Load()), parts, [])
+    return ast.Call(context.name("msmigrate.nn.take_cell"), [context.visit(owner), context.visit(place)], [])
+
+
+@handles(syntax=[ast.Delete], stage=Stage.STATEMENT)
+def taken_out(node: ast.Delete, context: Context) -> list[ast.stmt] | None:
+    """`take_cell(net.layers, -1)` for `del net.layers[-1]`; None for any other statement."""
+    match node.targets:
+        case [ast.Subscript(owner, place)] if context.program.all_derive(kinds_of(owner), NUMBERED):
+            return [ast.Expr(_taken(owner, place, context))]
+    return None
+
+
+@handles(*(f"{one}.pop" for one in NUMBERED))
+def popped(call: ast.Call, context: Context) -> ast.expr | None:
+    """`take_cell(net.layers, -1)` for `net.layers.pop(-1)`."""
+    if not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
+        return None
+    return _taken(call.func.value, call.args[0], context)
 
 
 @handles(*DROPPED, f"{SIMPLIFIED}*", stage=Stage.STATEMENT)

@@ -36,6 +36,7 @@ from ..observe.observations import (
 )
 from .context import UNSEEN, Context, Program, Stage, Unwritable, handles, row_of
 from .memory import writes_into
+from .signatures import gives
 
 FORWARD, CONSTRUCT = "forward", "construct"
 MODULE = "torch.nn.Module"
@@ -344,11 +345,7 @@ def method_of(cls: str, method: str, program: Program) -> tuple[list[str], list[
         name = f"{base}.{method}"
         function = program.functions.get(name)
         if function is not None or defines(base, method, program):
-            node = program.node(function) if function is not None else None
-            returns = [n.value for n in own_nodes(node) if isinstance(n, ast.Return)] if node is not None else []
-            kinds = [kind for value in returns for kind in (kinds_of(value) if value is not None else ())]
-            tensors = bool(kinds) and all(isinstance(kind, TensorKind) for kind in kinds)
-            return [name], [replace(PARAMETER, parameter=False)] if tensors else [UNSEEN]
+            return [name], gives(name, program)
     return None
 
 

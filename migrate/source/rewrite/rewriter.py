@@ -28,7 +28,7 @@ from pathlib import Path
 from ...library_names import INSTALLED, NOT_CONVERTED, TABLES
 from ...source_files import all_parameters, defaults_of, literal, local_names, short, substitute
 from ..observe.instrument import INSIDE, always_evaluated
-from ..observe.observations import ModuleKind, callees_of, kinds_of, replacing, set_callee
+from ..observe.observations import ModuleKind, callees_of, kinds_of, reached, replacing, set_callee
 from . import (
     autograd_functions,
     complex_tensors,
@@ -45,13 +45,13 @@ from . import (
     tensors,
 )
 from .aliasing import LOST, write_first
-from .collected_outputs import go_on_with_locals, hand_back, write_collecting
+from .collected_outputs import go_on_with_locals, hand_back, rename_hiding, write_collecting
 from .context import Context, Problem, Program, Unwritable, handles
 from .control_flow import pick_by_index, select_branches
 from .devices_and_no_grad import without_gradient, without_gradient_by_decorator
 from .graph_mode import ALWAYS, format_texts, in_blocks, is_pure, not_compiled, place_of, put
 from .shared_writes import refuse_shared
-from .signatures import SignatureRewriter, expand_kwargs, hands_on, only_looked_up, rename_hiding
+from .signatures import SignatureRewriter, expand_kwargs, hands_on, name_arguments, only_looked_up
 from .tensors import StridedSlices, note_of_caller
 from .unexecuted_code import unseen_expression
 from .views import write_through_views
@@ -68,6 +68,7 @@ def rewrite_function(node: ast.FunctionDef, name: str, context: Context) -> ast.
     found = context.function = copy.deepcopy(node)
     rename_hiding(found, context)
     why = write_collecting(found, context)
+    name_arguments(found, context)
     context.local = context.own = set(local_names(found))
     context.handed = {argument.arg for argument in ast.walk(found.args) if isinstance(argument, ast.arg)}
     context.in_python = name == "__init__"
@@ -211,6 +212,7 @@ def _decorator(node: ast.expr, context: Context) -> str:
 
 def _normalise(function: ast.FunctionDef, context: Context) -> None:
     """Rewrite what Graph mode does not compile, and what MindSpore's CPU does not compute; in place."""
+    in_blocks(function, name_lambdas)
     if not context.in_python:
         name_kwargs(function, context.program)
         list_mapped(function)
@@ -235,6 +237,18 @@ def _normalise(function: ast.FunctionDef, context: Context) -> None:
     graph_mode.start_with_braces(function)
     expand_kwargs(function, context.program)
     StridedSlices(context.program).visit(function)
+
+
+def name_lambdas(body: list[ast.stmt]) -> list[ast.stmt]:
+    """A block that did not run, with `halve = lambda x: x / 2` as a function, which is read as such."""
+    found = list[ast.stmt]()
+    for one in body:
+        match one:
+            case ast.Assign([ast.Name(name)], ast.Lambda(takes, value)) if not reached(one):
+                given = ast.copy_location(ast.Return(value), value)
+                one = ast.copy_location(ast.FunctionDef(name, takes, [given], []), one)
+        found.append(one)
+    return found
 
 
 def list_mapped(function: ast.FunctionDef) -> None:

@@ -18,7 +18,6 @@ from ..observe.observations import (
     DictKind,
     DtypeKind,
     Kind,
-    ObjectKind,
     PlainKind,
     PythonModule,
     SequenceKind,
@@ -29,7 +28,7 @@ from ..observe.observations import (
     kinds_of,
     of_constant,
 )
-from .complex_tensors import are_tensors, as_buffers, call_with_complex, write_template
+from .complex_tensors import are_tensors, as_buffers, call_with_complex, pythons_number, write_template
 from .context import (
     UNSEEN,
     Asked,
@@ -50,6 +49,7 @@ SIDES = {"1d": 1, "2d": 2, "3d": 3}
 SCALED = ("torch.add", "torch.sub")
 STARTING = "msmigrate.nn.starting_at"
 MOMENTUM = "msmigrate.nn.momentum_of"
+READ_AGAIN = (ast.Name, ast.Attribute, ast.Subscript, ast.Dict)  # what may be read several times
 ASKS_WHETHER = ("recompute",)  # verbs that only need to know whether another argument is given
 
 
@@ -195,7 +195,7 @@ def _placed(row: Row, given: Mapping[str, ObservedArgument], keywords: dict[str,
 def _crossed(
     row: Row, argument: Argument, given: Mapping[str, ObservedArgument], name: Namer, every: bool
 ) -> dict[str, ast.expr]:
-    item = given[argument.torch]
+    item = _with_window(argument, given)
     known, value = literal(item.node)
     symbolic = VERBS[argument.verb].symbolic if argument.verb else None
     if UNSEEN in item.kinds and argument.verb in TABLES["number_or_raises"]:
@@ -242,6 +242,16 @@ def _crossed(
     if row.kind == "layer" and row.torch[-2:] in SIDES and types == {ValueType.INT, ValueType.INT_LIST}:
         return dict.fromkeys(argument.to, number_or_tuple(item.node, SIDES[row.torch[-2:]]))
     return dict.fromkeys(argument.to, item.node)
+
+
+def _with_window(argument: Argument, given: Mapping[str, ObservedArgument]) -> ObservedArgument:
+    """The argument; for a pool's stride that may be None `kernel_size if stride is None else stride`."""
+    item, window = given[argument.torch], given.get("kernel_size")
+    if not _as_window(argument) or window is None or NONE not in item.kinds or literal(item.node)[0]:
+        return item
+    is_none = ast.Compare(copy.deepcopy(item.node), [ast.Is()], [ast.Constant(None)])
+    kinds = dict.fromkeys([*window.kinds, *(kind for kind in item.kinds if kind != NONE)])
+    return ObservedArgument(ast.IfExp(is_none, copy.deepcopy(window.node), item.node), [*kinds], None)
 
 
 def _type(kind: Kind) -> ValueType:
@@ -358,16 +368,18 @@ def arguments_of(row: Row, node: ast.Call, context: Context, *, method: bool = F
 
 def _unpacked_list(row: Row, node: ast.Starred, context: Context) -> list[ObservedArgument]:
     """The items of `*sizes`, for a variable that always has the same length."""
-    counts = {*(constants_of(node) or ())}
-    kinds = kinds_of(node.value)
+    counts, kinds = {*(constants_of(node) or ())}, kinds_of(node.value)
     lists = [kind for kind in kinds if isinstance(kind, SequenceKind) and kind.type in ("tuple", "list")]
     if len(counts) != 1 or len(lists) < len(kinds):
         raise Unwritable(f"{row.torch} with {ast.unparse(node)}")
     inside = list(dict.fromkeys(item for kind in lists for item in kind.items))
     if any(isinstance(item, SequenceKind) for item in inside):  # no verb takes such items
         inside = []
-    whole = context.visit(node.value)
-    places = (ast.Constant(place) for place in range(*counts))
+    whole, (count,) = context.visit(node.value), counts
+    places = (ast.Constant(place) for place in range(count))
+    if not isinstance(node.value, (ast.List, ast.Tuple)):
+        test = ast.parse(f"len({ast.unparse(whole)}) != {count}", mode="eval").body
+        context.raise_where(test, whole, f"{ast.unparse(node)} had {count} items", node.value)
     return [ObservedArgument(ast.Subscript(copy.deepcopy(whole), place, ast.Load()), inside, None) for place in places]
 
 
@@ -378,9 +390,8 @@ def _unpacked_dict(row: Row, node: ast.expr, context: Context) -> dict[str, Obse
         if len(words) == len(node.keys):
             return {str(key): argument_of(value, context) for key, value in words.items()}
     entries = entries_of(node)
-    whole = kinds_of(node)
-    named = isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))
-    if entries is None or (not named and set(entries) - {"inplace"}):
+    whole, parts = kinds_of(node), node.values if isinstance(node, ast.BoolOp) else [node]
+    if entries is None or (not all(isinstance(one, READ_AGAIN) for one in parts) and set(entries) - {"inplace"}):
         raise Unwritable(f"{row.torch} with **{ast.unparse(node)}")
     if not takes_anything(row):
         _guard_keys(node, [*entries], context)
@@ -431,22 +442,6 @@ def known_argument(node: ast.expr) -> ObservedArgument:
     return ObservedArgument(node, [of_constant(constant)] if known else [], [constant] if known else None)
 
 
-NUMPYS: dict[Kind, str] = {  # without NumPy's float64, which is a Python float too
-    PlainKind("float64"): "float",
-    **{ObjectKind(f"numpy.{name}"): "float" for name in ("float64", "float32", "float16")},
-    **{ObjectKind(f"numpy.{name}"): "int" for name in ("int64", "int32")},
-}
-
-
-def pythons_number(node: ast.expr, kinds: list[Kind]) -> tuple[ast.expr, list[Kind]]:
-    """A Python number for a NumPy one, such as an item of an array of sizes: MindSpore's layers take only these."""
-    names = {NUMPYS.get(kind) or getattr(kind, "type", "") for kind in kinds}
-    if names not in ({"int"}, {"float"}) or not any(isinstance(kind, ObjectKind) for kind in kinds):
-        return node, kinds
-    (name,) = names
-    return ast.Call(ast.Name(name, ast.Load()), [node], []), [PlainKind(name)]
-
-
 def argument_of(node: ast.expr, context: Context) -> ObservedArgument:
     """An argument, rewritten, with what it was."""
     kinds, constants = kinds_of(node), constants_of(node)
@@ -470,8 +465,12 @@ def call_of_row(node: ast.Call, callees: Sequence[str], context: Context) -> ast
     rows = {name: context.program.row(name) for name in callees}
     for name, row in rows.items():
         if row is None and not context.is_user_code(name):
-            raise Unwritable(f"{name} has no row in the mapping table")
+            hint = next((f": {said}" for of, said in TABLES["write_instead"].items() if name.startswith(of)), "")
+            raise Unwritable(f"{name} has no row in the mapping table{hint}")
     method = of_distributions(callees)
+    match node.func:
+        case ast.Call(ast.Name("getattr"), [_, named, *_]) if not literal(named)[0]:
+            context.guard(context.visit(copy.deepcopy(named)), constants_of(named) or (), node)
     if (is_variable(node.func, context) and not method) or callees != called:
         return common_call(node, rows, context)
     row = next(iter(rows.values()))

@@ -1,39 +1,72 @@
-"""A function's signature: type hints, defaults, `**kwargs` written out; and its decorators.
-
-A decorator cannot simply be kept: where it uses functools.wraps, MindSpore's compiler reads the source of the function
-inside, and silently ignores the wrapper (benchmarks/graph_decorators_mindspore.py).
-"""
+"""A function's signature: type hints, defaults, `*args` and `**kwargs` written out; what arguments are taken to be."""
 
 from __future__ import annotations
 
 import ast
-import sys
-from collections.abc import Callable, Iterator
+import copy
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib import metadata
 from typing import Any
 
-from ...library_names import COUNTERPARTS, TABLES, dtype_name, is_dtype
-from ...source_files import SourceFiles, all_parameters, comment, defaults_of, local_names
+from ....mappings.rows import Argument, Row
+from ...library_names import COUNTERPARTS, TABLES, dtype_name, is_dtype, tensors_by_use
+from ...source_files import all_parameters, defaults_of, literal, own_nodes
 from ..observe.observations import (
     NONE,
-    CallableKind,
+    UNKNOWN_RANK,
     DictKind,
-    Function,
+    DtypeKind,
     Kind,
+    ObjectKind,
+    Observed,
     PlainKind,
     SequenceKind,
+    SizeKind,
+    TensorKind,
     callees_of,
+    constants_of,
     entries_of,
     kinds_of,
+    observed,
     of_constant,
-    reached,
     set_kinds,
 )
 from .autograd_functions import made_of, own_gradient
-from .context import Context, Problem, Program, Stage, Unwritable, handles, row_of, set_receivers
-from .library_lookups import write_reference
-from .row_calls import bind_arguments, is_super, known_argument
+from .context import (
+    UNSEEN,
+    Context,
+    ObservedArgument,
+    Problem,
+    Program,
+    Stage,
+    Unwritable,
+    handles,
+    row_of,
+    set_receivers,
+)
+from .library_lookups import rows_by_name, write_reference
+from .row_calls import PLACES, bind_arguments, is_super, is_variable, keywords_of, known_argument
 
+# what code that did not run is taken to be
+SOME_TENSOR = TensorKind("float32", UNKNOWN_RANK)
+_GIVES = {"len": "int", "round": "int", "isinstance": "bool", "hasattr": "bool", "callable": "bool"}
+OF_BUILTINS = {of: PlainKind(_GIVES.get(of, of)) for of in ("int", "float", "str", "bool", *_GIVES)}
+OF_TENSORS: dict[str, Kind] = {
+    **{name: PlainKind("int") for name in ("dim", "ndimension", "numel", "nelement", "ndim")},
+    **dict.fromkeys(("T", "mT", "H", "data", "grad", "real", "imag"), SOME_TENSOR),
+    "shape": SizeKind(UNKNOWN_RANK),
+    "dtype": DtypeKind(),
+    "item": PlainKind("float"),
+    "tolist": SequenceKind("list", (PlainKind("float"),)),
+    "device": ObjectKind("torch.device"),
+    **dict.fromkeys((*TABLES["tensor_answers"], "requires_grad"), PlainKind("bool")),
+}
+PLAIN = {n: PlainKind(n) for n in ("int", "float", "bool", "str")}
+OF_HINTS: dict[str, Kind] = {"torch.Tensor": SOME_TENSOR, "Tensor": SOME_TENSOR, **PLAIN}
+RESULT = "return"  # in place of an argument's name, what a function gives
 UNNAMED = ("torch.dtype", "torch.device")  # MindSpore has no public class for these
 
 
@@ -182,28 +215,12 @@ def names_in(node: ast.AST, resolve: Callable[[ast.expr], str]) -> list[str]:
     return [resolve(inner) for inner in ast.walk(node) if isinstance(inner, (ast.Name, ast.Attribute))]
 
 
-def rename_hiding(function: ast.FunctionDef, context: Context) -> None:
-    """Rename local variables that would hide what the function uses of the new file, `Block = partial(layers.Block)`;
-    in place. A parameter keeps its name, and is a problem."""
-    resolve, own, hidden = context.program.names(context.file).name, {*local_names(function)}, set[str]()
-    for node in ast.walk(function):
-        full = resolve(node) if isinstance(node, (ast.Attribute, ast.Name)) and isinstance(node.ctx, ast.Load) else ""
-        defined = full.rpartition(".")[0] in context.program.modules and not full.startswith("torch.")
-        if defined and not (isinstance(node, ast.Name) and node.id in own):
-            hidden |= {context.program.called(full)} & own
-    for given in (node for node in ast.walk(function.args) if isinstance(node, ast.arg) and node.arg in hidden):
-        context.missing(function, f"{given.arg} is a parameter of {function.name}, and a class or function used there")
-    for name in (node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id in hidden):
-        name.id = f"{name.id}_"
-
-
 def expand_kwargs(function: ast.FunctionDef, program: Program) -> None:
     """Give a function named parameters instead of a `**kwargs` that it only passes to torch calls.
 
     The names are those that were passed in the run; one that was not always passed has torch's default.
     """
-    rest = function.args.kwarg
-    if rest is None:
+    if (rest := function.args.kwarg) is None:
         return
     uses = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == rest.arg]
     calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and callees_of(node)]
@@ -302,246 +319,135 @@ CHANGING = {
     *("add", "append", "clear", "discard", "extend", "insert", "pop", "popitem", "remove", "reverse", "setdefault"),
     *("sort", "update", "setattr", "delattr", "__setattr__", "__delattr__", "__setitem__", "__delitem__"),
 }
-MAKING = {"bool", "dict", "float", "frozenset", "int", "len", "list", "repr", "set", "sorted", "str", "tuple"}
-NEW = (ast.Constant, ast.Dict, ast.DictComp, ast.JoinedStr, ast.List, ast.ListComp, ast.Set, ast.SetComp)
 HINTS: dict[Kind, str] = {
     **{PlainKind(name): name for name in ("int", "float", "bool", "str")},
     NONE: "None",
     SequenceKind("tuple", (PlainKind("int"),)): "tuple[int, ...]",
 }
-NUMBERS = [PlainKind(name) for name in ("bool", "float", "int", "str")]
 
 
-def of_python(node: ast.expr, sources: SourceFiles, file: str) -> bool:
-    """Whether a decorator is of Python's own library, such as `dataclass`; any other, such as one that only registers a
-    class or a function, is of no use in the new file."""
-    name = sources.names(file).name(_itself(node))
-    return name.partition(".")[0] in sys.stdlib_module_names
+def name_arguments(function: ast.FunctionDef, context: Context) -> None:
+    """Give a function the arguments of torch's layer or function by their names, in place of an `*args` and `**kwargs`
+    that it only hands on to one call of that: callers give now two of them by place, now three. In place."""
+    takes, rest, words = function.args, function.args.vararg, function.args.kwarg
+    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and _ends_with(node, rest)]
+    used = Counter(node.id for node in ast.walk(function) if isinstance(node, ast.Name))
+    if rest is None or len(calls) != 1 or any(used[one.arg] != 1 for one in (rest, words) if one is not None):
+        return
+    (call,) = calls
+    row, said = _row_handed_to(call, function, context), {word.arg: word.value for word in call.keywords}
+    if row is None or ast.unparse(said.pop(None, ast.Constant(None))) != (words.arg if words is not None else "None"):
+        return
+    arguments = row.arguments[len(call.args) - 1 :]
+    count = next((place for place, one in enumerate(arguments) if one.torch in said), len(arguments))
+    own = [one.arg for one in (*takes.posonlyargs, *takes.args)]
+    given = _given([*own[bool(context.owner) :], *(one.torch for one in arguments[:count])], function, call, context)
+    by_place = [*itertools.takewhile(lambda one: _takes(row, one, given), arguments[:count])]
+    others = arguments[len(by_place) :] if words is not None else ()
+    by_name = [one for one in others if one.torch not in said and _takes(row, one, given)]
+    names = [one.torch for one in (*by_place, *by_name)]
+    late = bool(takes.defaults) and any(one.required for one in by_place)
+    if late or {*names} & {*own, *used} or not all(map(str.isidentifier, names)):
+        return
+    takes.vararg = takes.kwarg = None
+    takes.args += [ast.arg(one.torch) for one in by_place]
+    takes.defaults += [_constant(one.default) for one in by_place if not one.required]
+    takes.kwonlyargs += [ast.arg(one.torch) for one in by_name]
+    takes.kw_defaults += [None if one.required else _constant(one.default) for one in by_name]
+    read = [_noted(one, given) for one in (*by_place, *by_name)]
+    first = sum(one.required for one in by_place)
+    call.args[-1:] = read[:first]
+    call.keywords = [word for word in call.keywords if word.arg is not None]
+    call.keywords += [ast.keyword(one.id, one) for one in read[first:]]
 
 
-def decorator_notes(
-    node: ast.FunctionDef, sources: SourceFiles, file: str, missing: Callable[[ast.expr, str], ast.expr]
-) -> Iterator[ast.stmt]:
-    """Comments on decorators that only called the function with the example inputs, but do more with others, such as
-    an argument by an old name; and errors for decorators that did more than the call.
-
-    missing: makes the error.
-    """
-    errors: list[ast.stmt] = []
-    for decorator, wrappers in _decorators(node, sources, file):
-        text = " ".join(ast.unparse(decorator).split())
-        if not all(_only_forwards(wrapper, node, sources) for wrapper in wrappers):
-            reason = f"the decorator {ast.unparse(decorator)} does more than call {node.name}"
-            errors.append(ast.Expr(missing(decorator, f"{reason}: write that into {node.name}")))
-        elif not all(_only_forwards(wrapper, node, sources, everything=True) for wrapper in wrappers):
-            yield comment(f"never with the example inputs: what {text} does besides calling {node.name}")
-    yield from reversed(errors)
+def _ends_with(call: ast.Call, rest: ast.arg | None) -> bool:
+    """Whether the last argument by place, and no other, is `*rest`."""
+    starred = [one for one in call.args if isinstance(one, ast.Starred)]
+    return rest is not None and [*map(ast.unparse, starred)] == [f"*{rest.arg}"] and starred == call.args[-1:]
 
 
-def noted_arguments(node: ast.FunctionDef, sources: SourceFiles, file: str) -> list[ast.stmt]:
-    """`self._internal_dict = {"width": width}`, for a library's decorator of `__init__` that notes the arguments."""
-    names = (sources.names(file).name(_itself(decorator)) for decorator in node.decorator_list)
-    held = [attribute for name in names if (attribute := TABLES["noted_arguments"].get(name))]
-    given = [item.arg for item in (*node.args.args, *node.args.kwonlyargs)][1:]
-    noted = ast.Dict([*map(ast.Constant, given)], [ast.Name(name, ast.Load()) for name in given])
-    return [ast.Assign([ast.Attribute(ast.Name("self", ast.Load()), name, ast.Store())], noted) for name in held]
+def _row_handed_to(call: ast.Call, function: ast.FunctionDef, context: Context) -> Row | None:
+    """The row of the layer or function of torch's that a call makes or runs, whose arguments have names."""
+    program, names = context.program, {*callees_of(call)} or {context.program.names(context.file).name(call.func)}
+    if is_super(call.func):
+        own = (f"{base}.__init__" in program.translated for base in program.facts.bases(context.owner)[1:])
+        row = program.torch_base(context.owner) if function.name == "__init__" and not any(own) else None
+    else:
+        row = program.row(names.pop()) if len(names) == 1 and not is_variable(call.func, context) else None
+    return row if row is not None and not any(one.rest or "*" in one.torch for one in row.arguments) else None
 
 
-def _decorators(node: ast.FunctionDef, sources: SourceFiles, file: str) -> Iterator[tuple[ast.expr, list[Function]]]:
-    """The decorators of a function, and the wrappers of each that ran."""
-    for decorator in node.decorator_list:
-        name = sources.names(file).name(_itself(decorator))
-        if name and name not in TABLES["noted_arguments"]:
-            yield decorator, [f for f in sources.facts.functions if f.qualified.startswith(f"{name}.<locals>.")]
+def _given(
+    names: list[str], function: ast.FunctionDef, handed: ast.Call, context: Context
+) -> dict[str, list[ast.expr]]:
+    """What the calls that ran gave a function, by the names of its arguments; what `*` and `**` may be, under each."""
+    program, found = context.program, dict[str, list[ast.expr]]()
+    for call in callers(function, context.owner, context.file, program):
+        by_place = itertools.takewhile(lambda one: not isinstance(one, ast.Starred), call.args)
+        for name, value in zip(names, by_place, strict=False):
+            found.setdefault(name, []).append(value)
+        for word in call.keywords:
+            if word.arg is not None:
+                found.setdefault(word.arg, []).append(word.value)
+        if any(isinstance(one, ast.Starred) for one in call.args):
+            inside = [item for kind in kinds_of(handed.args[-1].value) for item in getattr(kind, "items", ())]
+            for name in names:
+                found.setdefault(name, []).append(set_kinds(ast.Name(name, ast.Load()), inside))
+    for word in handed.keywords:
+        for name, kinds in (entries_of(word.value) or {}).items() if word.arg is None else ():
+            found.setdefault(name, [set_kinds(ast.Name(name, ast.Load()), kinds)])
+    return found
 
 
-def _itself(decorator: ast.expr) -> ast.expr:
-    return decorator.func if isinstance(decorator, ast.Call) else decorator
+def callers(function: ast.FunctionDef, owner: str, file: str, program: Program) -> Iterator[ast.Call]:
+    """The calls that ran of a function, or of a class by its constructor."""
+    ran = [(one, program.node(one)) for one in program.facts.functions]
+    names = {
+        one.qualified for one, node in ran if node is not None and (one.file, node.lineno) == (file, function.lineno)
+    }
+    if function.name == "__init__":
+        for order in program.facts.orders:
+            maker = next((one for one in order if f"{one}.__init__" in program.functions), "")
+            names |= {order[0]} if maker == owner else set()
+    for call in (inner for _, node in ran for inner in ast.walk(node)):
+        if isinstance(call, ast.Call) and names.intersection(callees_of(call)):
+            yield call
 
 
-def _only_forwards(
-    wrapper: Function, decorated: ast.FunctionDef, sources: SourceFiles, *, everything: bool = False
-) -> bool:
-    """Whether a wrapper only returns the result of its function for the same arguments.
-
-    everything: judge also the statements that did not run.
-    """
-    node = sources.node(wrapper)
-    if node is None:
+def _takes(row: Row, argument: Argument, given: Mapping[str, Sequence[ast.expr]]) -> bool:
+    """Whether an argument of torch's becomes one of a function that hands it on: one that a caller gave or has to give,
+    and one that crosses by what it is; not where tensors live."""
+    if argument.torch in given or argument.required:
+        return True
+    one = _noted(argument, {})
+    item = ObservedArgument(one, kinds_of(one), [argument.default])
+    try:
+        keywords_of(row, {argument.torch: item}, lambda _: one)
+    except Unwritable:
         return False
-    around = [n for n in ast.walk(sources.tree(wrapper.file)) if isinstance(n, ast.FunctionDef) and node in ast.walk(n)]
-    functions = {item.arg for outer in around if outer is not node for item in outer.args.args}
-    return (
-        _same_defaults(node.args, decorated.args)
-        and _Wrapper(node, wrapper.file, functions, sources, everything).hands_on()
-    )
+    return argument.torch not in PLACES
 
 
-class _Body:
-    """Checks whether a function's statements change its arguments, or objects that it got from elsewhere."""
-
-    def __init__(
-        self, node: ast.FunctionDef, file: str, sources: SourceFiles, everything: bool, seen: set[str]
-    ) -> None:
-        self.node, self.file, self.sources, self.everything, self.seen = node, file, sources, everything, seen
-        self.given = {argument.arg for argument in all_parameters(node.args)}
-        made: dict[str, list[ast.AST | None]] = {}
-        for inner in ast.walk(node):
-            if isinstance(inner, (ast.Assign, ast.AnnAssign)):
-                for target in inner.targets if isinstance(inner, ast.Assign) else [inner.target]:
-                    made.setdefault(ast.unparse(target), []).append(inner.value)
-        stored = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-        new = {name for name in stored if len(made.get(name, ())) == stored.count(name) and all(map(_new, made[name]))}
-        self.names = self.given | {*stored}
-        self.others = self.names - new  # names of objects that may be shared with other code
-        texts = [inner for inner in ast.walk(node) if isinstance(inner, ast.JoinedStr)]
-        self.in_texts = {inner for text in texts for inner in ast.walk(text)}  # which are not observed
-
-    def ran(self, statement: ast.stmt) -> bool:
-        """Whether a statement is judged."""
-        return self.everything or reached(statement)
-
-    def only_looks(self) -> bool:
-        """Whether no statement of the function changes its arguments."""
-        statements = (n for n in ast.walk(self.node) if isinstance(n, ast.stmt) and n is not self.node and self.ran(n))
-        return all(map(self.quiet, statements))
-
-    def quiet(self, statement: ast.stmt) -> bool:
-        """Whether a statement, without those inside, changes only variables."""
-        if isinstance(statement, ast.Delete):
-            return False
-        if isinstance(statement, ast.AugAssign):
-            kinds = kinds_of(statement.target)
-            if not isinstance(statement.target, ast.Name) or not kinds or not all(kind in NUMBERS for kind in kinds):
-                return False
-        inside = (ast.stmt, ast.arguments, ast.excepthandler)
-        return all(self.computes(n) for n in ast.iter_child_nodes(statement) if not isinstance(n, inside))
-
-    def computes(self, node: ast.AST) -> bool:
-        """Whether an expression changes nothing."""
-        for inner in ast.walk(node):
-            if isinstance(inner, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
-                return False
-            if isinstance(inner, (ast.Attribute, ast.Subscript)) and not isinstance(inner.ctx, ast.Load):
-                return False
-            if isinstance(inner, ast.Call) and not self._harmless(inner):
-                return False
-        return True
-
-    def _harmless(self, call: ast.Call) -> bool:
-        """Whether a call changes no argument of the function, and no object that it got from elsewhere."""
-        names = callees_of(call)
-        if not (names or kinds_of(call) or self.everything or call in self.in_texts):
-            return True  # it did not run
-        on = call.func.value if isinstance(call.func, ast.Attribute) else None
-        if on is None or any(isinstance(kind, CallableKind) and kind.what == "class" for kind in kinds_of(on)):
-            # `dict.pop(kwargs, …)`
-            on = call.args[0] if call.args else None
-        gets = [call.func, *call.args, *(word.value for word in call.keywords)]
-        for name in names or [ast.unparse(call.func)]:
-            last = name.rpartition(".")[2]
-            in_place = last.endswith("_") and not last.endswith("__")
-            if in_place or last.startswith("set_") or last in ("seed", "manual_seed") or name.startswith("module "):
-                return False
-            mine = self.others if isinstance(on, ast.Name) else self.names
-            if last in CHANGING and on is not None and _root(on) in mine:
-                return False
-            if any(map(self._is_given, gets)) and not self._looks(name):
-                return False
-        return True
-
-    def _is_given(self, node: ast.AST) -> bool:
-        """Whether an expression passes one of this function's variables."""
-        return any(isinstance(inner, ast.Name) and inner.id in self.names for inner in ast.walk(node))
-
-    def _looks(self, name: str) -> bool:
-        """Whether a function of the program changes none of its arguments; assumed of an unknown function."""
-        name = f"{name.removeprefix('object ')}.__call__" if name.startswith("object ") else name
-        function = self.sources.functions.get(name.removeprefix("partial "))
-        if function is None or name in self.seen:
-            return True
-        node = self.sources.node(function)
-        inside = {*self.seen, name}
-        return node is not None and _Body(node, function.file, self.sources, self.everything, inside).only_looks()
+def _noted(argument: Argument, given: Mapping[str, Sequence[ast.expr]]) -> ast.Name:
+    """The name of an argument, with what callers gave for it, and torch's default."""
+    values = [*given.get(argument.torch, ()), *([] if argument.required else [_constant(argument.default)])]
+    kinds, seen = list[Kind](), list[list[Any] | None]()
+    for value in values:
+        known, constant = literal(value)
+        kinds += [of_constant(constant)] if known else kinds_of(value)
+        seen.append(constants_of(value) if not known else None if isinstance(constant, (list, tuple)) else [constant])
+    made = set_kinds(ast.Name(argument.torch, ast.Load()), dict.fromkeys(kinds))
+    every = None if None in seen else [one for constants in seen if constants is not None for one in constants]
+    vars(made)["observed"] = replace(observed(made), constants=every and [*dict.fromkeys(every)])
+    return made
 
 
-class _Wrapper(_Body):
-    """The wrapper that a decorator puts around a function; functions: names that may stand for the function in it."""
-
-    def __init__(
-        self, node: ast.FunctionDef, file: str, functions: set[str], sources: SourceFiles, everything: bool
-    ) -> None:
-        super().__init__(node, file, sources, everything, set())
-        self.functions = functions
-        outer = [n.names for n in ast.walk(node) if isinstance(n, (ast.Global, ast.Nonlocal))]
-        self.kept = functions.union(self.given, *outer)  # names that may not be assigned
-        self.results: set[str] = set()
-        self.variables: set[str] = set()
-        self.returns = False
-
-    def hands_on(self) -> bool:
-        """Whether it only returns the result of the function for the same arguments."""
-        return self._block(self.node.body) and self.returns and not self.results & self.variables
-
-    def _block(self, body: list[ast.stmt]) -> bool:
-        return all(self._statement(statement) for statement in body if self.ran(statement))
-
-    def _statement(self, statement: ast.stmt) -> bool:
-        if isinstance(statement, ast.If):
-            return self.computes(statement.test) and self._block(statement.body) and self._block(statement.orelse)
-        if isinstance(statement, ast.Return):
-            self.returns = True
-            result = isinstance(statement.value, ast.Name) and statement.value.id in self.results
-            return result or self._calls_it(statement.value)
-        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
-            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            names = {target.id for target in targets if isinstance(target, ast.Name)}
-            if len(names) != len(targets) or names & self.kept:
-                return False
-            if self._calls_it(statement.value):
-                self.results |= names
-                return True
-            self.variables |= names
-            return self.quiet(statement)
-        if isinstance(statement, ast.AugAssign):
-            name = ast.unparse(statement.target)
-            self.variables.add(name)
-            return name not in self.kept and self.quiet(statement)
-        plain = (ast.Assert, ast.Expr, ast.Global, ast.Nonlocal, ast.Pass, ast.Raise)
-        return isinstance(statement, plain) and self.quiet(statement)
-
-    def _calls_it(self, value: ast.expr | None) -> bool:
-        """Whether it is the first call of the function, with the same arguments."""
-        if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Name) or self.results:
-            return False
-        return value.func.id in self.functions and _same_arguments(value, self.node.args)
-
-    def _harmless(self, call: ast.Call) -> bool:
-        own = isinstance(call.func, ast.Name) and call.func.id in self.functions  # again, or with other arguments
-        return not own and super()._harmless(call)
+def _constant(value: object) -> ast.expr:
+    return ast.parse(repr(value), mode="eval").body
 
 
-def _new(value: ast.AST | None) -> bool:
-    """Whether an expression makes a new object, which nothing else refers to."""
-    makes = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in MAKING
-    return value is None or makes or isinstance(value, NEW)
-
-
-def _root(node: ast.expr) -> str:
-    """The variable that an expression is read from, `args` of `args[0].weight`; empty for a new object."""
-    while not isinstance(node, ast.Name):
-        if isinstance(node, (ast.Attribute, ast.Subscript)):
-            node = node.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            node = node.func
-        elif isinstance(node, ast.Call) and node.args and not _new(node):  # `vars(module)`
-            node = node.args[0]
-        else:
-            return ""
-    return node.id
-
-
-def _same_defaults(wrapper: ast.arguments, decorated: ast.arguments) -> bool:
+def same_defaults(wrapper: ast.arguments, decorated: ast.arguments) -> bool:
     """Whether a wrapper's defaults are those of its function."""
     known = {name: ast.unparse(default) for name, default in defaults_of(decorated).items()}
     own, others = ([item.arg for item in (*given.posonlyargs, *given.args)] for given in (wrapper, decorated))
@@ -550,7 +456,7 @@ def _same_defaults(wrapper: ast.arguments, decorated: ast.arguments) -> bool:
     return all(known.get(name, known.get(by_place.get(name, ""))) == ast.unparse(default) for name, default in defaults)
 
 
-def _same_arguments(call: ast.Call, given: ast.arguments) -> bool:
+def same_arguments(call: ast.Call, given: ast.arguments) -> bool:
     """Whether a call passes on all arguments of a function, in their order."""
     takes = [item.arg for item in (*given.posonlyargs, *given.args)]
     hands = [item.id for item in call.args if isinstance(item, ast.Name)]
@@ -592,3 +498,98 @@ def _uncast(value: ast.expr) -> str:
         case ast.Name(name):
             return name
     return ""
+
+
+def of_inner(function: ast.FunctionDef, context: Context) -> None:
+    """Rewrite the defaults of a function inside of one, and leave out its hints; in place."""
+    takes, rewriter = function.args, SignatureRewriter(context.program, context.file)
+    for one in all_parameters(takes):
+        one.annotation = (
+            None if one.annotation is not None and "torch" in ast.unparse(one.annotation) else one.annotation
+        )
+
+    def default(node: ast.expr) -> ast.expr:
+        local = any(isinstance(one, ast.Name) and one.id in context.local for one in ast.walk(node))
+        made: ast.expr = context.visit(node) if local else rewriter.default(node)
+        return made
+
+    takes.defaults = [*map(default, takes.defaults)]
+    takes.kw_defaults = [None if one is None else default(one) for one in takes.kw_defaults]
+
+
+def read_inner(
+    function: ast.FunctionDef,
+    within: ast.AST,
+    variables: dict[str, list[Kind]],
+    read: Callable[[ast.expr], list[Kind]],
+    resolve: Callable[[ast.expr], str],
+) -> dict[str, list[Kind]]:
+    """The kinds of the arguments of a function inside of one that did not run: by their hints and defaults, by how they
+    are used, and by the calls in the function around it. Raises Unwritable."""
+    takes = function.args
+    if function.decorator_list or any(isinstance(node, (ast.Nonlocal, ast.Yield)) for node in ast.walk(function)):
+        raise Unwritable(f"what {function.name}, a function inside of one, does")
+    names = [one.arg for one in (*takes.posonlyargs, *takes.args)]
+    found: dict[str, list[Kind]] = {one.arg: [] for one in all_parameters(takes)}
+    for one in all_parameters(takes):
+        found[one.arg] += [OF_HINTS[said]] if (said := ast.unparse(one.annotation or one)) in OF_HINTS else []
+    for name, default in defaults_of(takes).items():
+        found[name] += [kind for kind in read(default) if kind != NONE]
+    for call in ast.walk(within):
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == function.name:
+            words = [(word.arg, word.value) for word in call.keywords]
+            for name, value in [*zip(names, call.args, strict=False), *words]:
+                known = literal(value)[0] or (isinstance(value, ast.Name) and value.id in variables)
+                if name in found and known:
+                    found[name] += [kind for kind in read(copy.deepcopy(value)) if kind not in (NONE, UNSEEN)]
+    for name in tensors_by_use(function, resolve, of_module=True):
+        if name in found and not found[name]:
+            found[name] = [SOME_TENSOR]
+    return {name: list(dict.fromkeys(kinds)) or [UNSEEN] for name, kinds in found.items()}
+
+
+def joined(kinds: Sequence[Kind]) -> Kind | None:
+    """The kind of what `+` or `*` makes of lists, of tuples and sizes, or of one and a number; None of others."""
+    types = {getattr(kind, "type", "tuple") for kind in kinds if isinstance(kind, (SequenceKind, SizeKind))}
+    if len(types) != 1 or not all(isinstance(k, (SequenceKind, SizeKind)) or k == PlainKind("int") for k in kinds):
+        return None
+    items = dict.fromkeys(item for kind in kinds for item in getattr(kind, "items", [PlainKind("int")]))
+    return SequenceKind(types.pop(), tuple(items))
+
+
+def gives(name: str, program: Program) -> list[Kind]:
+    """What a function or method of the model gives: a tensor, where it ran; what its code was read to give."""
+    function = program.functions.get(name)
+    if function is None:
+        return program.given.get(name, {}).get(RESULT) or [UNSEEN]
+    node = program.node(function)
+    returns = [n.value for n in own_nodes(node) if isinstance(n, ast.Return)] if node is not None else []
+    kinds = [kind for value in returns for kind in (kinds_of(value) if value is not None else ())]
+    tensors = bool(kinds) and all(isinstance(kind, TensorKind) for kind in kinds)
+    return [SOME_TENSOR] if tensors else [UNSEEN]
+
+
+def note_result(kinds: list[Kind], context: Context) -> None:
+    """Note what a function that never ran was read to give."""
+    module = next((one for one, file in context.program.modules.items() if file == context.file), "")
+    name = f"{context.owner or module}.{getattr(context.function, 'name', '')}"
+    if name not in context.program.functions:
+        context.program.given.setdefault(name, {})[RESULT] = list(dict.fromkeys(kinds))
+
+
+def named_callees(getter: ast.expr, read: Callable[[ast.expr], list[Kind]], context: Context) -> list[str]:
+    """The classes or functions of torch's that `getattr(nn, kind)` may be, by the texts in the function; none for
+    anything else. read: infers an expression."""
+    match getter:
+        case ast.Call(ast.Name("getattr"), [ast.Name() | ast.Attribute() as module, ast.Name() as kind], []):
+            of, _ = read(module), read(kind)
+            rows = rows_by_name(getter, context)
+            vars(kind)["observed"] = Observed(kinds=[PlainKind("str")], constants=[*rows] or None)
+            return [f"{getattr(of[0], 'name', '')}.{one}" for one in rows]
+    return []
+
+
+def sized(call: ast.Call, names: list[str], kinds: list[Kind]) -> tuple[list[str], list[Kind]]:
+    """A call's callees and the kinds of its result: of `x.size(0)` a number."""
+    one = ast.unparse(call.func).endswith(".size") and (call.args or call.keywords)
+    return names, [PlainKind("int") if one and isinstance(kind, SizeKind) else kind for kind in kinds]

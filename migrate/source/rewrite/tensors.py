@@ -36,6 +36,7 @@ from ..observe.observations import (
     replacing,
     set_callee,
 )
+from .complex_tensors import NUMPYS, pythons_number
 from .context import (
     Context,
     ObservedArgument,
@@ -49,7 +50,7 @@ from .context import (
 )
 from .devices_and_no_grad import as_dtype
 from .initializers import VALUES, attribute, in_shape_of_weight, method_call, underlying_tensor, write_value
-from .row_calls import NUMPYS, argument_of, is_method, pythons_number
+from .row_calls import argument_of, is_method
 
 PREFIX = "torch.Tensor."
 LIMITS = {"torch.finfo", "torch.iinfo"}  # what numbers a dtype can hold
@@ -515,17 +516,6 @@ def bits(node: ast.BinOp | ast.UnaryOp, context: Context) -> ast.expr | None:
     if row is None or row.mindspore is None or not kinds:
         return None
     return ast.Call(context.name(row.mindspore), [context.visit(part) for part in parts], [])
-
-
-@handles(syntax=[ast.BinOp])
-def numpys_number(node: ast.BinOp, context: Context) -> ast.expr | None:
-    """`numpy.log(8) * x` with Python's number for NumPy's, which makes an array of MindSpore's tensor."""
-    number, other = node.left, node.right
-    functions = {NUMPYS.get(kind) for kind in kinds_of(number)}
-    if len(functions) != 1 or None in functions or not always(kinds_of(other), TensorKind):
-        return None
-    left = ast.Call(ast.Name(str(*functions), ast.Load()), [context.visit(number)], [])
-    return ast.BinOp(left, node.op, context.visit(other))
 
 
 ARRAY = ObjectKind("numpy.ndarray")

@@ -51,31 +51,19 @@ from ..observe.observations import (
     set_kinds,
 )
 from . import replaced_methods as methods
+from . import signatures
 from .aliasing import LOST
+from .complex_tensors import COMPLEX, may_be_complex, of_dtype
 from .context import UNSEEN, Context, Unwritable, has_handler, row_of
 from .dataclasses_and_configs import is_enum, is_settings, kinds_before, takes_items
 from .devices_and_no_grad import says_how, without_try
 from .initializers import shares
 from .modules import NORMS
 from .row_calls import is_super
+from .signatures import OF_TENSORS, SOME_TENSOR, read_inner
 from .tensors import PAIR
 
-SOME_TENSOR = TensorKind("float32", UNKNOWN_RANK)
 SAFE = {*dir(builtins)} - {"eval", "exec", "super", "locals", "globals", "vars", "dir", "open", "input", "setattr"}
-_GIVES = {"len": "int", "round": "int", "isinstance": "bool", "hasattr": "bool", "callable": "bool"}
-OF_BUILTINS = {of: PlainKind(_GIVES.get(of, of)) for of in ("int", "float", "str", "bool", *_GIVES)}
-OF_TENSORS: dict[str, Kind] = {
-    **{name: PlainKind("int") for name in ("dim", "ndimension", "numel", "nelement", "ndim")},
-    **dict.fromkeys(("T", "mT", "H", "data", "grad"), SOME_TENSOR),
-    "shape": SizeKind(UNKNOWN_RANK),
-    "dtype": DtypeKind(),
-    "item": PlainKind("float"),
-    "tolist": SequenceKind("list", (PlainKind("float"),)),
-    "device": ObjectKind("torch.device"),
-    **dict.fromkeys((*TABLES["tensor_answers"], "requires_grad"), PlainKind("bool")),
-}
-PLAIN = {n: PlainKind(n) for n in ("int", "float", "bool", "str")}
-HINTS: dict[str, Kind] = {"torch.Tensor": SOME_TENSOR, "Tensor": SOME_TENSOR, **PLAIN}
 QUESTIONS = {n for n in TABLES["framework_questions"] if n.startswith(("torch.jit.", "torch.compiler.", "torch.cuda."))}
 MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.nn.init")  # below: those that only compute, or say so
 COMPUTING = {"math", "functools", "itertools", "operator", "random", "collections", "copy", "statistics", "logging"}
@@ -83,11 +71,12 @@ COMPUTING |= {"warnings", *IMPORTED}
 OF_LISTS = ("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort")
 OPERATIONS = (ast.UnaryOp, ast.BinOp, ast.Compare, ast.Slice, ast.Starred, ast.JoinedStr, ast.FormattedValue)
 STATEMENTS: tuple[type[ast.stmt], ...] = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr, ast.If)
-STATEMENTS += (ast.For, ast.Raise, ast.Pass, ast.Assert, ast.Continue, ast.Break, ast.Nonlocal)
+STATEMENTS += (ast.For, ast.Raise, ast.Pass, ast.Assert, ast.Continue, ast.Break, ast.Nonlocal, ast.FunctionDef)
 
 
 def was_observed(node: ast.expr) -> bool:
-    """Whether an expression was evaluated; a constant counts as such."""
+    """Whether an expression was evaluated; a constant counts as such, and a lambda by what it computes."""
+    node = node.body if isinstance(node, ast.Lambda) else node
     return bool(kinds_of(node)) or not isinstance(node, EXPRESSIONS)
 
 
@@ -122,16 +111,8 @@ def _readable(body: Sequence[ast.stmt], reader: Reader) -> list[ast.stmt]:
     with reader.context.strictly():
         for statement in copy.deepcopy(found):
             reader.context.statement(statement)
+    signatures.note_result(reader.given_back, reader.context)
     return found
-
-
-def _joined(kinds: Sequence[Kind]) -> Kind | None:
-    """The kind of what `+` or `*` makes of lists, of tuples and sizes, or of one and a number; None of others."""
-    types = {getattr(kind, "type", "tuple") for kind in kinds if isinstance(kind, (SequenceKind, SizeKind))}
-    if len(types) != 1 or not all(isinstance(k, (SequenceKind, SizeKind)) or k == PlainKind("int") for k in kinds):
-        return None
-    items = dict.fromkeys(item for kind in kinds for item in getattr(kind, "items", [PlainKind("int")]))
-    return SequenceKind(types.pop(), tuple(items))
 
 
 class Reader:
@@ -141,13 +122,15 @@ class Reader:
         self.context, self.program = context, context.program
         self.variables: dict[str, list[Kind]] = {}
         self.loops = 0
+        self.given_back: list[Kind] = []  # by the function that is read
+        self.inner: dict[str, list[Kind]] = {}  # what functions inside of it give back
         if any(context.owner in bases for bases in self.program.facts.orders):
             self.variables["self"] = [ModuleKind(context.owner)]
         for inner in ast.walk(context.function) if context.function is not None else ():
             if isinstance(inner, ast.Name):
                 self._know(inner.id, [kind for kind in kinds_of(inner) if kind != NONE])
-            elif isinstance(inner, ast.arg) and (hint := methods.hint(inner)) in HINTS:
-                self._know(inner.arg, [HINTS[hint]])
+            elif isinstance(inner, ast.arg) and (hint := methods.hint(inner)) in signatures.OF_HINTS:
+                self._know(inner.arg, [signatures.OF_HINTS[hint]])
             if isinstance(inner, ast.arg) and (inner.arg == "device" or methods.hint(inner) == "torch.device"):
                 self.variables.setdefault(inner.arg, [ObjectKind("torch.device")])
             elif isinstance(inner, ast.FunctionDef) and "classmethod" in map(ast.unparse, inner.decorator_list):
@@ -193,6 +176,9 @@ class Reader:
         for statement in body:
             if not isinstance(statement, STATEMENTS) and not says_how(statement, self.resolve):
                 raise Unwritable(f"a statement of this kind ({type(statement).__name__}) is not read")
+            if isinstance(statement, ast.FunctionDef):
+                self._inner(statement)
+                continue
             if isinstance(statement, ast.For):
                 self._looped(statement.target, statement.iter)
             elif isinstance(statement, (ast.If, ast.Assert)):
@@ -205,7 +191,8 @@ class Reader:
                 continue  # its text is kept where it calls only Python's own functions
             else:
                 if (value := getattr(statement, "value", None)) is not None:
-                    self.expression(value)
+                    found = self.expression(value)
+                    self.given_back += found if isinstance(statement, ast.Return) else []
                 for target, given in methods.assigned_pairs(statement):
                     kinds = [] if given is None else self.expression(given)
                     if isinstance(target, ast.expr):
@@ -222,6 +209,17 @@ class Reader:
             self.loops -= isinstance(statement, ast.For)
         for name, kinds in before.items():
             self._know(name, kinds)
+
+    def _inner(self, node: ast.FunctionDef) -> None:
+        """Read a function inside of one; its variables are its own."""
+        before, loops, given = self.variables, self.loops, self.given_back
+        around = self.context.function or node
+        self.variables = before | read_inner(node, around, before, self.expression, self.resolve)
+        self.loops, self.given_back = 0, []
+        self.block(node.body)
+        self.inner[node.name] = list(dict.fromkeys([*self.inner.get(node.name, ()), *self.given_back]))
+        self.variables = {**before, node.name: [CallableKind("function", f"<locals>.{node.name}")]}
+        self.loops, self.given_back = loops, given
 
     def _looped(self, target: ast.expr, over: ast.expr) -> None:
         """Note the kinds of a loop's variables; those of `enumerate` and `zip` one by one."""
@@ -345,9 +343,10 @@ class Reader:
                 for test in one.ifs:
                     self.expression(test)
                 return [SequenceKind("list", tuple(self.expression(node.elt)))]
-            case ast.Lambda():  # nothing is known of what it will be given
-                before = self.variables
-                self.variables = before | {n.arg: [UNSEEN] for n in ast.walk(node.args) if isinstance(n, ast.arg)}
+            case ast.Lambda():  # of what it will be given only what it does with it is known
+                before, tensors = self.variables, tensors_by_use(node, self.resolve, of_module=True)
+                names = [n.arg for n in ast.walk(node.args) if isinstance(n, ast.arg)]
+                self.variables = before | {n: [SOME_TENSOR if n in tensors else UNSEEN] for n in names}
                 try:
                     self.expression(node.body)
                 finally:
@@ -363,10 +362,10 @@ class Reader:
         if isinstance(node, (ast.JoinedStr, ast.FormattedValue)):
             return [PlainKind("str")]
         if any(isinstance(kind, TensorKind) for kind in kinds):
-            return [SOME_TENSOR]
+            return [COMPLEX if may_be_complex(kinds) and not isinstance(node, ast.Compare) else SOME_TENSOR]
         if isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
             return [PlainKind("bool")]
-        if isinstance(node, ast.BinOp) and (sequence := _joined(kinds)) is not None:
+        if isinstance(node, ast.BinOp) and (sequence := signatures.joined(kinds)) is not None:
             return [sequence]
         same = {*kinds}
         if isinstance(node, ast.BinOp) and same and same <= {PlainKind("int"), PlainKind("float")}:
@@ -444,7 +443,7 @@ class Reader:
         for kind in self.expression(node.value):
             of_pair = node.attr in TABLES["distributions"].get(kind.cls if isinstance(kind, ObjectKind) else "", ())
             if isinstance(kind, TensorKind) and node.attr in OF_TENSORS:
-                found.append(OF_TENSORS[node.attr])
+                found += of_dtype([f"torch.{node.attr}"], [kind], [OF_TENSORS[node.attr]])
             elif of_pair or (isinstance(kind, SequenceKind) and kind.type in TABLES["pairs"] and node.attr in PAIR):
                 found.append(SOME_TENSOR)
             elif isinstance(kind, ModuleKind) and (inside := methods.kinds_in_layer(kind.cls, node.attr, self.program)):
@@ -467,20 +466,20 @@ class Reader:
         methods.note_given(self.resolve(node.func), node, self.expression, self.program)
         found, given = self._called(node)
         names = list(dict.fromkeys(found))
-        gives = methods.pair_given(names, node) or given
+        result = methods.pair_given(names, node) or given
         if not names:
             raise Unwritable(f"what {ast.unparse(node.func)} calls is not known")
         if all(map(QUESTIONS.__contains__, names)):  # whether one of torch's compilers runs
             vars(node)["observed"] = Observed(kinds=[PlainKind("bool")], constants=[False])
             set_callee(node.func, *names)
-            return gives
+            return result
         if isinstance(node.func, EXPRESSIONS):
             if not kinds_of(node.func):
                 set_kinds(node.func, [UNSEEN])
             set_callee(node.func, *names)
-        for part in (*node.args, *(word.value for word in node.keywords)):
-            self.expression(part)
-        return gives
+        inside = [k for one in (*node.args, *(word.value for word in node.keywords)) for k in self.expression(one)]
+        owner = kinds_of(node.func.value) if isinstance(node.func, ast.Attribute) else []
+        return of_dtype(names, [*owner, *inside], result)
 
     def _called(self, node: ast.Call) -> tuple[list[str], list[Kind]]:
         """The names of a call's inferred callees, and the kinds of its result."""
@@ -489,33 +488,35 @@ class Reader:
         if isinstance(function, ast.Name) and not own and function.id in SAFE:
             first = self.expression(node.args[0]) if function.id in ("next", "reversed") and len(node.args) == 1 else []
             given = self.items(first) if function.id == "next" else first
-            return [f"builtins.{function.id}"], given or [OF_BUILTINS.get(function.id) or UNSEEN]
+            return [f"builtins.{function.id}"], given or [signatures.OF_BUILTINS.get(function.id) or UNSEEN]
         if isinstance(function, ast.Attribute):  # and not of a module that the file imports
             local = ast.unparse(function).partition(".")[0] in self.context.local
             if local or not self.resolve(function):
-                return self._method(function)
+                return signatures.sized(node, *self._method(function))
+        if named := signatures.named_callees(function, self.expression, self.context):
+            return named, list(dict.fromkeys(kind for name in named for kind in self._given(name)))
         kinds = self.expression(function)
         handed = isinstance(function, ast.Name) and function.id in self.context.handed
         # an argument of a function that computes: a constructor would make layers with it
         if kinds == [UNSEEN] and handed and not self.context.in_python:
             return ["builtins.object.__call__"], [UNSEEN]
-        names, gives = list[str](), list[Kind]()
+        names, results = list[str](), list[Kind]()
         for kind in kinds:
             if isinstance(kind, ModuleKind):
                 names.append(f"module {kind.cls}")
-                gives.append(SOME_TENSOR)
-            elif isinstance(kind, CallableKind) and handed and "<locals>" in kind.name:  # written where it is defined
-                names.append("builtins.object.__call__")
-                gives.append(UNSEEN)
+                results.append(SOME_TENSOR)
+            elif isinstance(kind, CallableKind) and "<locals>" in kind.name and (handed or self.inner):
+                names.append("builtins.object.__call__")  # written where it is defined
+                results += self.inner.get(ast.unparse(function), [UNSEEN])
             elif isinstance(kind, CallableKind) and kind.what != "partial":
                 names.append(self._known(kind.name))
-                gives += self.expression(node.args[0]) if kind.name in NORMS and node.args else self._given(kind.name)
+                results += self.expression(node.args[0]) if kind.name in NORMS and node.args else self._given(kind.name)
             elif self.resolve(function).partition(".")[0] in COMPUTING:
                 names.append(self.resolve(function))
-                gives.append(UNSEEN)
+                results.append(UNSEEN)
             else:
                 return [], []
-        return names, list(dict.fromkeys(gives))
+        return names, list(dict.fromkeys(results))
 
     def _known(self, name: str) -> str:
         """The name, if it has a row or is translated too; else raises Unwritable."""
@@ -537,9 +538,10 @@ class Reader:
             return [methods.made_by(name)]
         if name in self.program.translated or is_settings(name, self.program):
             modules = any(name in bases for bases in self.program.facts.orders)
-            return [ModuleKind(name) if modules else ObjectKind(name) if name in self.program.unread else UNSEEN]
+            known = [ModuleKind(name)] if modules else [ObjectKind(name)] if name in self.program.unread else []
+            return known or signatures.gives(name, self.program)
         own = name in self.program.unread or methods.defines(*name.rpartition(".")[::2], self.program)
-        return [UNSEEN if own else methods.GIVEN.get(name, SOME_TENSOR)]
+        return signatures.gives(name, self.program) if own else [methods.GIVEN.get(name, SOME_TENSOR)]
 
     def _method(self, function: ast.Attribute) -> tuple[list[str], list[Kind]]:
         """The callees and results of a method, or of a module that is an attribute."""
@@ -562,15 +564,15 @@ class Reader:
         every = [self._method_of(kind, function.attr) for kind in methods.no_lists(self.expression(function.value))]
         if not all(names for names, _ in every):
             return [], []
-        return [name for names, _ in every for name in names], list(dict.fromkeys(gives for _, gives in every))
+        return [name for names, _ in every for name in names], list(dict.fromkeys(one for _, one in every))
 
     def _method_of(self, kind: Kind, method: str) -> tuple[list[str], Kind]:
         """The callees of a method of such an object, none where it is not known; and the kind of its result."""
         match kind:
             case TensorKind():
                 sizes = PlainKind("int") if method == "stride" else SizeKind(UNKNOWN_RANK)
-                gives = OF_TENSORS.get(method, sizes if method == "size" else SOME_TENSOR)
-                return [self._known(f"torch.Tensor.{method}")], gives
+                result = OF_TENSORS.get(method, sizes if method == "size" else SOME_TENSOR)
+                return [self._known(f"torch.Tensor.{method}")], result
             case ModuleKind() if method in CELL_METHODS and method != "forward":
                 return [f"torch.nn.Module.{method}"], methods.GIVEN.get(method, UNSEEN)
             case ModuleKind() if method in ("to", "cpu", "cuda"):

@@ -131,3 +131,57 @@ class Shifted(nn.Module):
 
 def shifted():
     return Shifted(), (torch.randn(3, 5, 6),)
+
+
+class Measured(nn.Module):
+    """Means, deviations and norms of spectra, one way or another."""
+
+    def __init__(self, way: str = "", norm: str | None = "ortho") -> None:
+        super().__init__()
+        self.mix = nn.Linear(6, 6)
+        self.way, self.norm = way, norm
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.mix(x)
+        if self.way == "means":
+            f = torch.fft.fft2(x, norm=self.norm)
+            f = f.mul(f.mean(-1, keepdim=True)) / f.abs().mean()
+            f = f - torch.mean(f) * torch.mean(f, dim=(0, 1), keepdim=True)
+            x = torch.fft.ifft2(f, norm=self.norm).real + f.mean().imag
+        elif self.way == "deviations":
+            f = torch.fft.rfft(x, dim=1, norm=self.norm)
+            x = x + f.std(-1).mean() + torch.var(f, dim=1, keepdim=True).mean() + f.var() + torch.std(f)
+        elif self.way == "norms":
+            f = torch.fft.rfft2(x, norm=self.norm)
+            x = x / f.norm() + torch.norm(f, dim=-1, keepdim=True).mean() + f.norm(p=1, dim=1).mean()
+            x = x + torch.linalg.vector_norm(f, ord=3, dim=(0, 1)).sum() + torch.linalg.norm(f)
+            x = x + torch.fft.irfft2(f, s=x.shape[-2:], norm=self.norm)
+        elif self.way == "inverses":
+            f = torch.fft.fftn(x, dim=(-2, -1), norm=self.norm)
+            x = torch.fft.irfftn(torch.fft.rfftn(x, norm=self.norm), s=x.shape, norm=self.norm)
+            x = x + torch.fft.ifftn(f, dim=(-2, -1), norm=self.norm).real
+        return x
+
+
+def measured_spectra():
+    return Measured(), (torch.randn(3, 8, 6),)
+
+
+def measured_spectra_means():
+    return Measured("means"), (torch.randn(3, 8, 6),)
+
+
+def measured_spectra_means_forward():
+    return Measured("means", "forward"), (torch.randn(3, 8, 6),)
+
+
+def measured_spectra_deviations():
+    return Measured("deviations", None), (torch.randn(3, 8, 6),)
+
+
+def measured_spectra_norms():
+    return Measured("norms", "backward"), (torch.randn(3, 8, 6),)
+
+
+def measured_spectra_inverses():
+    return Measured("inverses"), (torch.randn(3, 8, 6),)

@@ -500,3 +500,19 @@ class Packing(nn.Module):
 def packing():
     torch.manual_seed(0)
     return Packing(), (torch.randn(2, 3, 4, 6), torch.randn(2, 6))
+
+
+class Sparse(nn.Module):
+    """A product with a sparse matrix, of which MindSpore's CPU has none."""
+
+    def __init__(self):
+        super().__init__()
+        self.mix = nn.Linear(4, 4)
+
+    def forward(self, x, places):
+        matrix = torch.sparse_coo_tensor(places, torch.ones(places.shape[1]), (3, 3))
+        return torch.sparse.mm(matrix, self.mix(x))
+
+
+def sparse_product():
+    return Sparse(), [torch.rand(3, 4), torch.tensor([[0, 1, 2], [1, 2, 0]])]

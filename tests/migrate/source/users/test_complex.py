@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from test_handed_on import classes
 from written import Written
 
 Users = dict[str, Written]
@@ -45,3 +46,21 @@ def test_a_spectrum_that_is_shifted_along_all_axes(users: Users) -> None:
     found.agrees()
     found.holds("found = fftshift(ops.fft2(", "ops.fftshift(ops.real(found), dim=(-2, -1))")
     found.holds("ifftshift(ops.imag(again), dim=self.axes)")
+
+
+def test_means_deviations_and_norms_of_spectra(users: Users) -> None:
+    """As they ran, and where they did not: what a Fourier transform gives is complex there, too."""
+    unrun = users["measured_spectra"]
+    unrun.agrees()
+    assert not unrun.source.not_run
+    ways = (
+        "measured_spectra_means",
+        "measured_spectra_means_forward",
+        "measured_spectra_deviations",
+        "measured_spectra_norms",
+        "measured_spectra_inverses",
+    )
+    for found in (users[name] for name in ways):
+        found.agrees()
+        assert classes(found)["Measured"] == classes(unrun)["Measured"]
+    unrun.holds("complex_mean(f, -1, True)", "complex_std(f, dim=-1)", "tensor_norm(tensor_abs(f), p=1, dim=1)")

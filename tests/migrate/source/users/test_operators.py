@@ -152,3 +152,12 @@ def test_axes_that_einops_packs_come_back(users: Users) -> None:
         "self.turned = initializer(Orthogonal(gain=1), self.turned.shape, self.turned.dtype).init_data()\n"
         "        self.turned = Parameter(self.turned * 2.0, requires_grad=False)"
     )
+
+
+def test_sparse_matrices_are_asked_for_dense(users: Users) -> None:
+    made, multiplied = (problem.text for problem in users["sparse_product"].source.problems)
+    assert made == (
+        "torch.sparse_coo_tensor has no row in the mapping table: write the dense matrix, zeros with its values put at "
+        "their places, and multiply by torch.mm"
+    )
+    assert multiplied.endswith("leave the matrix dense, and multiply by torch.mm")

@@ -94,7 +94,7 @@ def _others(flow: Flow, statement: Statement, without: ast.Call | None) -> Itera
         if isinstance(node, ast.Call):
             function = flow.function_of(node)
             inside = flow.inside_of.get(id(function), []) if function is not None else []
-            given = [] if node is without else flow.returns.get(id(function), [])
+            given = [] if node is without else flow.given_by(function)
             dropped = node is statement.alone  # nothing reads the result
             yield from (s for s, _ in given if s.calls or not dropped)
             if isinstance(function, ast.ClassDef):  # whoever gets the object may call what the script does not
@@ -245,6 +245,14 @@ def _is_self(node: ast.AST) -> bool:
 def is_path(node: ast.AST) -> bool:
     """Whether this is a name, an attribute or a constant."""
     return isinstance(node, (ast.Name, ast.Attribute, ast.Constant))
+
+
+def given_on(node: ast.stmt) -> list[ast.expr] | None:
+    """What a generator gives by this statement, part by part; None where it is none of its."""
+    if not isinstance(node, ast.Expr) or not isinstance(node.value, (ast.Yield, ast.YieldFrom)):
+        return None
+    value = node.value.value
+    return value.elts if isinstance(value, ast.Tuple) else [value] if value is not None else []
 
 
 def _is_special(function: ast.AST | None) -> bool:

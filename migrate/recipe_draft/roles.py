@@ -488,9 +488,7 @@ class ValueKinds:
         if parts or id(statement) in self.flow.rebinds:
             return True
         changes = alone is not None and getattr(alone.func, "attr", "") in passed_over.CHANGERS
-        changes = changes or any(
-            self.flow.writes(c) or changes_outside(self.flow, c, live, open_) for c in statement.calls
-        )
+        changes = changes or any(changes_outside(self.flow, c, live, open_) for c in statement.calls)
         return changes or (alone is not None and id(self.flow.function_of(alone)) in open_)
 
     def _another_model(self, node: ast.expr) -> bool:

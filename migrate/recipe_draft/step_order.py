@@ -24,19 +24,28 @@ from ..read_script.abstract_values import (
     is_known,
     known,
 )
-from ..read_script.expressions import truth
-from ..read_script.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter
+from ..read_script.interpreter import CERTAINTIES, OPTION
 from ..read_script.syntax import root
-from ..source_files import ScriptFile
 from .data_flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, LOOPS, Definition, Flow, Statement
-from .passed_over import LEAVING_ATTRIBUTES, name_of
-from .recipe_entries import LONGEST_WORD, Comment, behind_names, place, shown, sources
-from .roles import EMA, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, STRONGEST, Roles
+from .passed_over import LEAVING_ATTRIBUTES, cuts_off, ends_before, name_of
+from .recipe_entries import (
+    LONGEST_WORD,
+    Comment,
+    behind_names,
+    behind_settings,
+    held_settings,
+    read_alone,
+    sets_held,
+    shown,
+    unsaid_tables,
+)
+from .roles import EMA, LOADER, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, STRONGEST, Roles
 from .trained_model import UPDATE, Event, events, several_train
 
 SHORT = 20  # statements of a function whose values are said where it is handed over
 EARLY = "before there are gradients of this step"
 NO_UPDATE = "no step() of an optimizer was found that takes these gradients"
+EACH_PART = "at every micro-batch: an update only takes the gradients of the last one"
 CLEAR, RUN, BACKWARD, UNSCALE, CLIP = "clear", "run", "backward", "unscale", "clip"
 RESCALE, AVERAGE, MOVE, MAKE = "rescale", "average", "move", "make"
 TWICE = {RUN: "the model runs again", UPDATE: "a second update", BACKWARD: "a second backward pass"}
@@ -67,6 +76,13 @@ def holding_steps(flow: Flow, acting: Iterable[Statement]) -> tuple[set[int], se
     return found | functions, functions
 
 
+def generators(flow: Flow, roles: Roles) -> set[int]:
+    """The generators (their ids) that loops over batches go through, while a recipe's batches are the loader's own."""
+    heads = [s for s in flow.statements if isinstance(s.node, (ast.For, ast.AsyncFor))]
+    over = (s for s in heads if roles.loops_over(s.expressions[-1]) == LOADER)
+    return {one for s in over for call in s.calls if flow.yields.get(one := id(flow.function_of(call)))}
+
+
 def ends_early(statement: Statement, acting: dict[int, Statement], steps: set[int]) -> bool:
     """Whether this is a `return` without a value before what trains in its function, which has a step."""
     bare = isinstance(statement.node, ast.Return) and statement.node.value is None
@@ -74,32 +90,6 @@ def ends_early(statement: Statement, acting: dict[int, Statement], steps: set[in
         return False
     line = statement.node.lineno
     return any(one.function is statement.function and one.node.lineno > line for one in acting.values())
-
-
-def accumulate(interpreter: Interpreter) -> tuple[int, list[str], set[str]]:
-    """The number of micro-batches of a step, where it is written, and the condition.
-
-    It is N where the only optimizer steps under `… % N == 0`, directly or through a GradScaler, while backward passes
-    run without that condition, and gradients are cleared only under it.
-    """
-    if several_train(interpreter):
-        return 1, [], set()
-    for seen in interpreter.seen:
-        steps = seen.name.endswith(".step") and getattr(seen.receiver, "family", "") == families.OPTIMIZER
-        if not steps and not seen.name.endswith("GradScaler.step"):
-            continue
-        for test, scope in seen.tests:
-            if not _every_batch(interpreter, test, scope.source):
-                continue
-            for node in ast.walk(test):
-                modulo = node.left if isinstance(node, ast.Compare) else None
-                if isinstance(modulo, ast.BinOp) and isinstance(modulo.op, ast.Mod):
-                    value = interpreter.value(modulo.right, scope)
-                    count = known(value)
-                    if type(count) is int and 1 <= count <= 4096 and truth(value):
-                        text = scope.source.text(test)
-                        return count, [place(seen), *sources(value)], {shortened(text, LONGEST)}
-    return 1, [], set()
 
 
 ACCUMULATING = ("gradient_accumulation_steps", "accumulate_grad_batches")  # options of accelerate, Trainers, Lightning
@@ -118,20 +108,6 @@ def accumulated_by_library(flow: Flow, drafted: ast.expr | None) -> str | None:
     return None
 
 
-def _every_batch(interpreter: Interpreter, test: ast.expr, source: ScriptFile) -> bool:
-    """Whether backward passes run outside of a condition, and gradients are cleared only inside of it."""
-    inside: dict[str, list[bool]] = {"backward": [], "zero_grad": []}
-    for node in ast.walk(source.tree):
-        if not isinstance(node, ast.If) or node.test is not test:
-            continue
-        within = {id(inner) for statement in node.body for inner in ast.walk(statement)}
-        loops = [one for one in ast.walk(source.tree) if isinstance(one, (ast.For, ast.While)) and node in one.body]
-        for inner in ast.walk(loops[0]) if loops else ():
-            if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in inside:
-                inside[inner.func.attr].append(id(inner) in within)
-    return not any(inside["backward"]) and bool(inside["backward"]) and all(inside["zero_grad"])
-
-
 def misplaced(flow: Flow, roles: Roles, runs: Runs, undecided: Undecided) -> dict[int, str]:
     """Statement (its id) -> why a recipe's step has its call elsewhere, or not at all; empty where no step was found.
 
@@ -145,13 +121,15 @@ def misplaced(flow: Flow, roles: Roles, runs: Runs, undecided: Undecided) -> dic
     for event in sorted((one for one in found if (one.kind, one.at) not in outer), key=lambda event: event.at):
         of.setdefault(event.kind, []).append(event)
     backward = of.get(BACKWARD, [])
+    unmet = cuts_off(flow, runs, undecided)
     loops = [head for head, *_ in backward[0].around if isinstance(head.node, LOOPS)] if backward else []
     made = [(head, [one for one in of.get(UPDATE, []) if one.loop is head]) for head in loops[::-1]]
     loop, updates = next(((head, found) for head, found in made if found), (None, []))  # around a loop of micro-batches
     if loop is None:
         alone = backward and of.get(MAKE) and not of.get(UPDATE)
-        return {id(backward[0].statement): NO_UPDATE} if alone else {}
+        return unmet | ({id(backward[0].statement): NO_UPDATE} if alone else {})
     said = {id(one.statement): why for one, why in [*_wrong(of, loop, backward, updates, roles, undecided)][::-1]}
+    said |= unmet | dict(ends_before(flow, updates[0], runs, undecided))
     for statement in _again(of[UPDATE], updates[0], runs, undecided):
         where = f", only where {' and '.join(undecided(statement))}" if undecided(statement) else ""
         said.setdefault(id(statement), f"steps run here too{where}; a recipe's epoch is one loop over its batches")
@@ -164,10 +142,11 @@ def _again(every: list[Event], first: Event, runs: Runs, undecided: Undecided) -
     for event in (one for one in every if one.at != first.at and all(map(runs, one.calls))):
         loops = [(head, level) for head, _, level in event.around if isinstance(head.node, LOOPS)]
         round_ = any(id(head) in parts and event.at[:level] == first.at[:level] for head, level in loops)
-        if not round_ or any(parts.get(id(head), part) != part for head, part, _ in event.around):
-            continue  # or they are in two branches of a condition
         split = next((at for at, (mine, other) in enumerate(zip(event.at, first.at, strict=False)) if mine != other), 0)
         own = [head for head, level in loops if level == split and id(head) not in parts]
+        later = event.statement is first.statement and event.at > first.at and not (own or undecided(event.calls[0]))
+        if not (round_ or later) or any(parts.get(id(head), part) != part for head, part, _ in event.around):
+            continue  # or they are in two branches of a condition
         if split < len(event.at) - 1:  # where a condition decides, this call may make none
             inner = [head for head, _, level in event.around if level > split and isinstance(head.node, ast.If)]
             yield from () if inner else (event.calls[split],)
@@ -196,7 +175,8 @@ def _wrong(
         for event in of.get(CLEAR, []):
             where = " and ".join(undecided(event.statement)) if event in clears else ""
             what = f"only where {where}: else" if where else "not at every step:"
-            yield event, f"{what} gradients add up"
+            each = not where and event.loop is backward[0].loop is not loop
+            yield event, EACH_PART if each else f"{what} gradients add up"
         if not of.get(CLEAR):
             yield backward[0], "nothing clears the gradients, so they add up from step to step"
     if roles.accumulate > 1 and not any(map(roles.divides, roles.flow.statements)):
@@ -398,7 +378,12 @@ class Counting:
 
     attributes: those that a method or a loop computes from their old value; names: variables that are added to, with
     their function; set_again: attributes that a method and another statement set; each: the variables of loops;
-    carried: a statement (its id) -> the names that it sets for the next round of a loop, with what they begin with.
+    carried: a statement (its id) -> the names that it sets for the next round of a loop, with what they begin with;
+    changing: the names and attributes in the statements that change an object, such as a list; filled: the variables
+    whose object a statement changes, or that one computes from their old value, with their function; read_alone: the
+    settings that a live statement reads by their name, and those that were said: the object (its id) and the name;
+    unsaid: the names of tables that statements change, and that something which was not read gets as a whole; held: the
+    objects of settings that it gets.
     """
 
     flow: Flow
@@ -407,10 +392,15 @@ class Counting:
     set_again: frozenset[str]
     each: frozenset[str]
     carried: dict[int, dict[str, str]]
+    changing: frozenset[str]
+    filled: frozenset[tuple[int, str]]
+    read_alone: set[tuple[int, str]]
+    unsaid: frozenset[str]
+    held: frozenset[int]
 
     @classmethod
-    def read(cls, flow: Flow) -> Counting:
-        """The counters in all statements of a script."""
+    def read(cls, flow: Flow, live: set[int]) -> Counting:
+        """The counters in all statements of a script; live: the statements (their ids) that reach its training."""
         attributes: set[str] = set()
         names: set[tuple[int, str]] = set()
         setters: dict[str, list[bool]] = {}  # of each attribute: whether it is a method
@@ -431,7 +421,12 @@ class Counting:
         loops = (part.target for part in heads if isinstance(part, (ast.For, ast.AsyncFor, ast.comprehension)))
         each = {part.id for target in loops for part in ast.walk(target) if isinstance(part, ast.Name)}
         found = frozenset(attributes), frozenset(names), frozenset(set_again), frozenset(each)
-        return cls(flow, *found, _carried(flow))
+        changing = _changing(flow)
+        unsaid = unsaid_tables(flow, live, changing)
+        held = frozenset(id(one) for s in flow.statements if id(s) in live for _, one in held_settings(s.nodes, flow))
+        return cls(
+            flow, *found, _carried(flow), changing, _filled(flow), read_alone(flow, live), unsaid, frozenset(held)
+        )
 
     def of(self, node: ast.expr) -> bool:
         """Whether an expression reads such an attribute."""
@@ -448,6 +443,17 @@ class Counting:
         parts = [*statement.nodes, *said, *self._handed_over(statement)]
         plain = behind_names(parts, self.flow.interpreter, self.moves)
         return ", ".join(filter(None, [plain, *self._tables(statement), *begin, *either]))
+
+    def settings(self, statement: Statement) -> Iterator[str]:
+        """What settings have that a statement mentions as a whole, where nothing else says it: each is said once."""
+        for holder, words in behind_settings(statement.nodes, self.flow, self.read_alone):
+            if (holder, "") not in self.read_alone:
+                self.read_alone.add((holder, ""))
+                yield words
+
+    def all_values(self, statement: Statement) -> str:
+        """The values of the names in a statement, and of the settings that it mentions."""
+        return ", ".join(filter(None, [self.values(statement), *self.settings(statement)]))
 
     def _handed_over(self, statement: Statement) -> Iterator[ast.AST]:
         """What a short function that a statement hands over reads of the function around it, or of its object: `steps`
@@ -467,7 +473,12 @@ class Counting:
                     yield node
 
     def too_long(self, node: ast.stmt) -> bool:
-        """Whether a statement has a table of numbers that is too long to be said where it is read."""
+        """Whether a statement has a table of numbers that is too long to be said where it is read, or sets a part of
+        one that statements change, so that what it has is not said there."""
+        targets = getattr(node, "targets", [])
+        names = (getattr(part, "id", getattr(part, "attr", "")) for one in targets for part in ast.walk(one))
+        if any(one in self.unsaid for one in names) or sets_held(targets, self.flow, self.held, self.read_alone):
+            return True
         value = self.flow.value(node.value) if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value else None
         return isinstance(value, DictValue) and is_known(value) and len(repr(known(value))) > LONGEST_WORD
 
@@ -476,9 +487,11 @@ class Counting:
         given = (one for call in statement.calls for one in (*call.args, *(k.value for k in call.keywords)))
         named = [one.value if isinstance(one, ast.Starred) else one for one in given]
         named += [statement.node.iter] if isinstance(statement.node, (ast.For, ast.AsyncFor)) else []
-        for one in (one for one in named if isinstance(one, (ast.Name, ast.Attribute))):
-            value, name = self.flow.value(one), getattr(one, "id", getattr(one, "attr", ""))
-            varied = id(one) in self.flow.interpreter.varied or name in self.flow.changing
+        named = [one.func.value if getattr(getattr(one, "func", one), "attr", "") == "copy" else one for one in named]
+        for one in (one for one in named if isinstance(one, (ast.Name, ast.Attribute, ast.Subscript))):
+            value, of = self.flow.value(one), root(one) if isinstance(one, ast.Subscript) else one
+            name = getattr(of, "id", getattr(of, "attr", ""))
+            varied = id(one) in self.flow.interpreter.varied or name in self.changing
             if isinstance(value, (ListValue, DictValue)) and not varied and not self.moves(one):
                 text = repr(known(value))
                 if is_known(value) and known(value) and len(text) <= LONGEST_WORD:
@@ -512,8 +525,36 @@ class Counting:
             return True
         if _is_method(statement) and any(isinstance(one, ast.Attribute) and self.of(one) for one in targets):
             return True
-        names = {(id(statement.function), one.id) for one in targets if isinstance(one, ast.Name)}
-        return _in_a_loop(statement) and bool(names & self.names)
+        if not _in_a_loop(statement):
+            return False
+        parts = [part for one in targets for part in ast.walk(one)]
+        names = {(id(statement.function), part.id) for part in parts if isinstance(part, ast.Name)}
+        filled = bool(names & (self.names | self.filled))
+        return filled or any(getattr(one, "attr", "") in self.changing for one in parts)
+
+
+def _changing(flow: Flow) -> frozenset[str]:
+    found = [s for s in flow.statements if any(one.way == ADDS for one in s.defines)]
+    calls = [call for s in found if isinstance(s.node, ast.Assign) for call in s.calls]
+    own = [part for call in calls for part in (*flow.writes(call), getattr(call.func, "value", call.func))]
+    each = (s.node.targets if isinstance(s.node, ast.Assign) and s.calls else s.nodes for s in found)
+    parts = (node for part in (*own, *(part for nodes in each for part in nodes)) for node in ast.walk(part))
+    return frozenset(getattr(node, "id", getattr(node, "attr", "")) for node in parts) - {""}
+
+
+def _filled(flow: Flow) -> frozenset[tuple[int, str]]:
+    found: set[tuple[int, str]] = set()
+    for statement in flow.statements:
+        value = (
+            getattr(statement.node, "value", None) if isinstance(statement.node, (ast.Assign, ast.AnnAssign)) else None
+        )
+        read = {part.id for part in ast.walk(value or ast.Pass()) if isinstance(part, ast.Name)}
+        written = {part.id for one in _targets(statement) for part in ast.walk(one) if isinstance(part, ast.Name)}
+        found |= {(id(statement.function), name) for name in read & written}
+        for node in (one for one in statement.nodes if isinstance(one, ast.Name)):
+            changes = (one.statement for one in flow.reads.get(id(node), ()) if one.way == ADDS)
+            found |= {(id(one.function), node.id) for one in changes}
+    return frozenset(found)
 
 
 def _carried(flow: Flow) -> dict[int, dict[str, str]]:

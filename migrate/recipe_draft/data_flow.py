@@ -313,10 +313,15 @@ class Flow:
         return ()
 
     @cached_property
+    def stores(self) -> list[tuple[Statement, ast.expr]]:
+        """The statements that set an attribute, each with the expression of its object."""
+        each = ((s, t) for s in self.statements for t in getattr(s.node, "targets", [getattr(s.node, "target", None)]))
+        return [(s, t.value) for s, t in each if isinstance(t, ast.Attribute)]
+
+    @cached_property
     def options(self) -> list[Statement]:
         """The statements that write an argument of the command line."""
-        each = ((s, t) for s in self.statements for t in getattr(s.node, "targets", [getattr(s.node, "target", None)]))
-        return [s for s, t in each if isinstance(t, ast.Attribute) and isinstance(self.value(t.value), ParsedArguments)]
+        return [s for s, of in self.stores if isinstance(self.value(of), ParsedArguments)]
 
     def given_by(self, function: ast.AST | None) -> list[tuple[Statement, ast.expr]]:
         """What a function returns, or gives in each round."""

@@ -48,7 +48,6 @@ from .recipe_entries import (
     unread,
 )
 from .roles import LOADER, Roles
-from .step_order import accumulated_by_library
 from .trained_model import either
 from .trainers import Given, not_found
 
@@ -62,6 +61,7 @@ TIMM_LOADER: tuple[str, ...] = (
 )
 DATASET_ARGUMENTS = ("root", "train", "split", "transform", "download")
 SAMPLER, BATCH_SAMPLER = ("sampler", "3"), ("batch_sampler", "4")
+ACCUMULATING = ("gradient_accumulation_steps", "accumulate_grad_batches")  # options of accelerate, Trainers, Lightning
 OTHER = "one call makes several loaders: which of them is for validation, if any?"
 SEVERAL = "one of several loaders that a step runs on; a recipe has one for training"
 EXPORT = "folder:PATH takes a folder of colour images for each class, arrays:FILE an .npz of anything else"
@@ -136,6 +136,19 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int, fit: Given | Non
     section.below += _agreed([transforms(seen, "eval_transforms", flow) for seen in checks])
     section.below += _agreed([_fetching(seen) for seen in runs])
     return section
+
+
+def accumulated_by_library(flow: Flow, drafted: ast.expr | None) -> str | None:
+    """Words for another call that has a library add up the gradients of several batches; None where there is none."""
+    for statement in flow.statements:
+        for call in statement.calls:
+            given = next((k.value for k in call.keywords if k.arg in ACCUMULATING), None)
+            own = isinstance(flow.value(call.func), (ScriptFunction, ScriptClass))
+            once = given is not None and is_known(value := flow.value(given)) and known(value) in (None, 1)
+            if given is not None and not own and not once and call is not drafted:
+                words = f"{shown(statement.text)}: a step of the optimizer takes several batches of a loader"
+                return str(Comment(statement.place, words))
+    return None
 
 
 def _made_for(flow: Flow, node: ast.expr) -> list[str]:

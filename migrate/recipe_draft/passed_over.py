@@ -30,6 +30,8 @@ from ..read_script.abstract_values import (
     known,
 )
 from ..read_script.expressions import truth
+from ..read_script.interpreter import CERTAINTIES, OPTION
+from ..read_script.statements import RAISES
 from ..read_script.syntax import ALTERS, DROPS, KEEPS, PASSES, REGISTERS, decorates
 from .data_flow import FUNCTIONS, GIVEN, LOOPS, NAMED, Flow, Statement
 from .recipe_entries import shown
@@ -421,6 +423,14 @@ def does_nothing(node: ast.stmt) -> bool:
     return plain or isinstance(node, (ast.Pass, ast.Global, ast.Nonlocal, ast.Raise))
 
 
+def given_on(node: ast.stmt) -> list[ast.expr] | None:
+    """What a generator gives by this statement, part by part; None where it is none of its."""
+    if not isinstance(node, ast.Expr) or not isinstance(node.value, (ast.Yield, ast.YieldFrom)):
+        return None
+    value = node.value.value
+    return value.elts if isinstance(value, ast.Tuple) else [value] if value is not None else []
+
+
 def hands_on(flow: Flow, call: ast.Call) -> bool:
     """Whether a call is that of the decorated function, in a decorator that only hands on what it does."""
     found = flow.reads.get(id(call.func), ()) if isinstance(call.func, ast.Name) else ()
@@ -572,3 +582,12 @@ def _gives_object(flow: Flow, node: ast.AST | None) -> bool:
 
 
 NO_OBJECTS = ("shape", "device", "dtype", "size", "item", "tolist", "numpy", "numel", "dim", "__name__", "training")
+
+
+def why_not(statement: Statement, flow: Flow) -> str:
+    """Why a statement does not run with the defaults."""
+    rank, conditions = flow.interpreter.reached.get(id(statement.node), (0, ()))
+    if CERTAINTIES[rank] != OPTION:
+        return "nothing that was read calls this"
+    raised = RAISES in conditions
+    return f"it runs only where {RAISES}" if raised else "it runs only with other arguments than the defaults, or never"

@@ -20,7 +20,6 @@ from ..read_script.abstract_values import (
     ArgumentParser,
     CallArgument,
     Constant,
-    DictValue,
     LibraryName,
     LibraryObject,
     LibraryUse,
@@ -37,7 +36,7 @@ from ..read_script.abstract_values import (
     origins,
     plain,
 )
-from ..read_script.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter
+from ..read_script.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter, joined
 from ..read_script.syntax import parts_of
 from .data_flow import ADDS, Flow, Statement
 
@@ -495,7 +494,7 @@ def held_settings(parts: Iterable[ast.AST], flow: Flow) -> Iterator[tuple[ast.ex
         one for one in nodes if isinstance(one, (ast.Name, ast.Attribute, ast.Call)) and id(one) not in within
     ):
         holder = flow.value(node)
-        plain_ = not isinstance(node, ast.Call) or not [*node.args, *node.keywords]
+        plain_ = (not isinstance(node, ast.Call) or not [*node.args, *node.keywords]) and not _has_state(holder, flow)
         if isinstance(holder, SETTINGS) and plain_ and settings_of(holder):
             yield node, holder
 
@@ -511,19 +510,6 @@ def behind_settings(parts: Iterable[ast.AST], flow: Flow, read: set[tuple[int, s
         words = [f"{ast.unparse(node)}.{k} is {known(v)!r}" for k, v in pairs if not any(set_later(flow, k))]
         if words and len(words) <= MOST_SETTINGS:
             yield id(holder), ", ".join(words)
-
-
-def unsaid_tables(flow: Flow, live: set[int], changing: frozenset[str]) -> frozenset[str]:
-    """The names of tables that statements change, and that something which was not read gets as a whole, or that are
-    counted in; live: the statements (their ids) that reach training, changing: the names that statements change."""
-    each = [s for s in flow.statements if id(s) in live]
-    unread = (call for s in each for call in s.calls if flow.function_of(call) is None and not flow.passed(call.func))
-    given = [one for call in unread for one in (*call.args, *(k.value for k in call.keywords))]
-    added = [s.node.target for s in each if isinstance(s.node, ast.AugAssign)]  # to a part of a table
-    given += [one.value for one in added if isinstance(one, ast.Subscript)]
-    return changing & {
-        getattr(one, "id", getattr(one, "attr", "")) for one in given if isinstance(flow.value(one), DictValue)
-    }
 
 
 def read_alone(flow: Flow, live: set[int]) -> set[tuple[int, str]]:
@@ -552,6 +538,14 @@ def set_later(flow: Flow, name: str) -> Iterator[Statement]:
             yield of
 
 
+def _has_state(holder: Value | None, flow: Flow) -> bool:
+    """Whether methods of an object's class set its attributes: a meter, and no settings."""
+    lineage = holder.of.lineage() if isinstance(holder, ScriptObject) else ()
+    inside = (one for of in lineage if isinstance(of, ScriptClass) for one in flow.inside_of.get(id(of.node), ()))
+    later = (one for one in inside if not getattr(one.function, "name", "__").startswith("__"))
+    return any(isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store) for s in later for part in s.nodes)
+
+
 def _is_table(node: ast.AST) -> bool:
     return getattr(node, "attr", "") == "__dict__"
 
@@ -574,3 +568,12 @@ def settings_of(holder: Value | None) -> dict[str, Value]:
         for k, v in names.items()
         if not k.startswith("_") and is_known(v) and len(repr(known(v))) <= 2 * LONGEST_WORD
     }
+
+
+def with_conditions(why: str, where: str, around: list[str], calls: str) -> str:
+    """A reason with the conditions around a statement and the calls of its function; where: the first of these in
+    words, which are the reason itself where there is no other."""
+    why = "" if why == where else why  # then all conditions are joined
+    more = joined([one for one in dict.fromkeys(around) if one not in why])
+    also = "and " * ("only where" in why)
+    return ", ".join(filter(None, (why, f"{also}only where {more}" * bool(more), calls)))

@@ -465,8 +465,10 @@ class ValueKinds:
 
     def switches_otherwise(self, call: ast.Call) -> bool:
         """Whether train() or eval() switches only a part of the model, or all of it to evaluation mode before backward
-        passes: a recipe's model trains as a whole."""
+        passes: a recipe's model trains as a whole; and whether zero_grad() is that of what the draft does not have."""
         method, owner = getattr(call.func, "attr", ""), getattr(call.func, "value", call.func)
+        if method == "zero_grad":
+            return self.roles.role(owner) not in (OPTIMIZER, MODEL)
         if method not in MODES or self._part_of_a_model(owner):
             return method in MODES
         given = [known(self.flow.value(a) or Value()) for a in [*call.args, *(k.value for k in call.keywords)]]

@@ -35,6 +35,7 @@ from .data_flow import FUNCTIONS, LOOPS, Flow, Statement
 from .loss_sections import set_for_all
 from .optimizer_sections import computes, further_values, made_by, makers_in_models, measures, read_arguments, trains
 from .passed_over import Line, name_of
+from .recipe_entries import with_conditions
 from .relevance import by_callers, called_where, handed_values
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
 from .step_order import Counting, ends_early, generators, holding_steps, misplaced, picks
@@ -263,7 +264,10 @@ class Account:
             return "it declares an argument, whose default stands where it is used"
         if call.func.attr == "to" and any(map(self.roles.is_dtype, [*call.args, *(k.value for k in call.keywords)])):
             return None
-        return None if self._values.switches_otherwise(call) else passed_over.method_reason(call.func.attr)
+        known = call.func.attr != "zero_grad" or self.roles.role(call.func.value) in (OPTIMIZER, MODEL)
+        return (
+            passed_over.method_reason(call.func.attr) if known and not self._values.switches_otherwise(call) else None
+        )
 
     def _mark_ends(self) -> None:
         """Mark statements that leave a training loop under a condition, which decide how long or on what is trained."""
@@ -329,18 +333,15 @@ class Account:
         verdict, why = self._verdict(statement, kinds)
         if verdict == LISTED:
             anew = id(statement.function) not in self._said_of  # only at a function's first line
-            calls = called_where(statement, self.flow, self._runs, self._undecided) if anew else ""
+            calls = called_where(statement, self.flow, self._runs, self._undecided, self._steps) if anew else ""
             self._said_of.add(id(statement.function))
             around = [one for all_ in (False, True) for one in self._undecided(statement, all_)]
             around += by_callers(statement, self.flow, self._runs)
-            why = "" if why == self._where(statement) else why  # then all conditions are joined
-            more = joined([one for one in dict.fromkeys(around) if one not in why])
-            also = "and " * ("only where" in why)
-            why = ", ".join(filter(None, (why, f"{also}only where {more}" * bool(more), calls)))
+            why = with_conditions(why, self._where(statement), around, calls)
         return self._line(statement, kinds, verdict, why)
 
     def _ends(self, lines: list[Line]) -> Iterator[Line]:
-        """Statements that leave a loop, or a round of it, with listed statements: they decide how often these run."""
+        """Statements that leave a loop with listed statements, or a round of it: they decide how often these run."""
         filled = {id(head) for line in lines if line.verdict == LISTED for head in line.statement.around}
         counted = {id(line.statement) for line in lines if line.verdict == LISTED}
         for statement in self.flow.statements:
@@ -421,11 +422,10 @@ class Account:
         if self._within(statement) and id(statement.function) not in self.open:
             if not self._of_part(statement):
                 return "only models and data sets call this function, and they are accounted for where they are made"
-            assert statement.owner is not None
             made = passed_over.MADE if id(statement.owner) in self._made else passed_over.NOT_MADE
-            return f"inside {statement.owner.name}, {made}"
+            return f"inside {getattr(statement.owner, 'name', None)}, {made}"
         if not self._runs(statement):
-            return relevance.why_not(statement, self.flow)
+            return passed_over.why_not(statement, self.flow)
         closed = statement.function is not None and id(statement.function) not in self.open
         if closed and id(statement) not in self.misplaced:
             return "inside a function that only computes, which is accounted for where it is called"
@@ -554,7 +554,7 @@ class Account:
     def _plain_value(self, statement: Statement, kinds: Kinds) -> str | None:
         """The reason where a statement only computes a known value, whose uses are drafted or listed; else None."""
         node = statement.node
-        if (given := relevance.given_on(node)) is not None and id(statement) not in self.acting:
+        if (given := passed_over.given_on(node)) is not None and id(statement) not in self.acting:
             return "it passes values on" if all(map(relevance.is_path, given)) else None
         unseen = self._unseen & set(map(id, statement.defines))  # what reads it does not show the change
         hidden = unseen or self.counting.too_long(node) or self.counting.starts_anew(statement)

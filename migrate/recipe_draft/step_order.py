@@ -19,7 +19,6 @@ from ..read_script.abstract_values import (
     LibraryObject,
     ListValue,
     ParsedArguments,
-    ScriptClass,
     ScriptFunction,
     is_known,
     known,
@@ -30,14 +29,11 @@ from .data_flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, LOOPS, Definition, Flow
 from .passed_over import LEAVING_ATTRIBUTES, cuts_off, ends_before, name_of
 from .recipe_entries import (
     LONGEST_WORD,
-    Comment,
     behind_names,
     behind_settings,
     held_settings,
     read_alone,
     sets_held,
-    shown,
-    unsaid_tables,
 )
 from .roles import EMA, LOADER, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, STRONGEST, Roles
 from .trained_model import UPDATE, Event, events, several_train
@@ -45,6 +41,7 @@ from .trained_model import UPDATE, Event, events, several_train
 SHORT = 20  # statements of a function whose values are said where it is handed over
 EARLY = "before there are gradients of this step"
 NO_UPDATE = "no step() of an optimizer was found that takes these gradients"
+APART = "no step() of an optimizer takes these gradients in the same round"
 EACH_PART = "at every micro-batch: an update only takes the gradients of the last one"
 CLEAR, RUN, BACKWARD, UNSCALE, CLIP = "clear", "run", "backward", "unscale", "clip"
 RESCALE, AVERAGE, MOVE, MAKE = "rescale", "average", "move", "make"
@@ -92,22 +89,6 @@ def ends_early(statement: Statement, acting: dict[int, Statement], steps: set[in
     return any(one.function is statement.function and one.node.lineno > line for one in acting.values())
 
 
-ACCUMULATING = ("gradient_accumulation_steps", "accumulate_grad_batches")  # options of accelerate, Trainers, Lightning
-
-
-def accumulated_by_library(flow: Flow, drafted: ast.expr | None) -> str | None:
-    """Words for another call that has a library add up the gradients of several batches; None where there is none."""
-    for statement in flow.statements:
-        for call in statement.calls:
-            given = next((k.value for k in call.keywords if k.arg in ACCUMULATING), None)
-            own = isinstance(flow.value(call.func), (ScriptFunction, ScriptClass))
-            once = given is not None and is_known(value := flow.value(given)) and known(value) in (None, 1)
-            if given is not None and not own and not once and call is not drafted:
-                words = f"{shown(statement.text)}: a step of the optimizer takes several batches of a loader"
-                return str(Comment(statement.place, words))
-    return None
-
-
 def misplaced(flow: Flow, roles: Roles, runs: Runs, undecided: Undecided) -> dict[int, str]:
     """Statement (its id) -> why a recipe's step has its call elsewhere, or not at all; empty where no step was found.
 
@@ -127,7 +108,8 @@ def misplaced(flow: Flow, roles: Roles, runs: Runs, undecided: Undecided) -> dic
     loop, updates = next(((head, found) for head, found in made if found), (None, []))  # around a loop of micro-batches
     if loop is None:
         alone = backward and of.get(MAKE) and not of.get(UPDATE)
-        return unmet | ({id(backward[0].statement): NO_UPDATE} if alone else {})
+        apart = backward and of.get(UPDATE) and (loops or any(one.loop for one in of[UPDATE]))
+        return unmet | ({id(backward[0].statement): NO_UPDATE if alone else APART} if alone or apart else {})
     said = {id(one.statement): why for one, why in [*_wrong(of, loop, backward, updates, roles, undecided)][::-1]}
     said |= unmet | dict(ends_before(flow, updates[0], runs, undecided))
     for statement in _again(of[UPDATE], updates[0], runs, undecided):
@@ -327,7 +309,7 @@ def _kinds(flow: Flow, roles: Roles, statement: Statement) -> Iterator[str]:
             yield CLEAR
         elif method in ("backward", "manual_backward"):
             yield BACKWARD
-        elif method == "step" and owner in (OPTIMIZER, SCALER):
+        elif method == "step" and (owner in (OPTIMIZER, SCALER) or (owner is None and _named_so(call))):
             yield UPDATE
         elif method == "step" and owner == SCHEDULE:
             yield MOVE
@@ -339,6 +321,12 @@ def _kinds(flow: Flow, roles: Roles, statement: Statement) -> Iterator[str]:
             yield AVERAGE
         elif roles.exact(call) == OUTPUT and roles.role(call.func) == MODEL and not _measures(flow, statement):
             yield RUN
+
+
+def _named_so(call: ast.Call) -> bool:
+    """Whether a method is that of what has an optimizer's name."""
+    of = getattr(call.func, "value", None)
+    return families.habit(getattr(of, "attr", getattr(of, "id", ""))) == families.OPTIMIZER
 
 
 def _measures(flow: Flow, statement: Statement) -> bool:
@@ -422,7 +410,7 @@ class Counting:
         each = {part.id for target in loops for part in ast.walk(target) if isinstance(part, ast.Name)}
         found = frozenset(attributes), frozenset(names), frozenset(set_again), frozenset(each)
         changing = _changing(flow)
-        unsaid = unsaid_tables(flow, live, changing)
+        unsaid = _unsaid(flow, live, changing)
         held = frozenset(id(one) for s in flow.statements if id(s) in live for _, one in held_settings(s.nodes, flow))
         return cls(
             flow, *found, _carried(flow), changing, _filled(flow), read_alone(flow, live), unsaid, frozenset(held)
@@ -525,7 +513,10 @@ class Counting:
             return True
         if _is_method(statement) and any(isinstance(one, ast.Attribute) and self.of(one) for one in targets):
             return True
-        if not _in_a_loop(statement):
+        value = getattr(statement.node, "value", None) or ast.Pass()
+        called = {id(root(part.func)) for part in ast.walk(value) if isinstance(part, ast.Call)}
+        reads = any(isinstance(part, ast.Name) and id(part) not in called for part in ast.walk(value))
+        if not _in_a_loop(statement) or reads:  # what is read may be new by itself
             return False
         parts = [part for one in targets for part in ast.walk(one)]
         names = {(id(statement.function), part.id) for part in parts if isinstance(part, ast.Name)}
@@ -540,6 +531,17 @@ def _changing(flow: Flow) -> frozenset[str]:
     each = (s.node.targets if isinstance(s.node, ast.Assign) and s.calls else s.nodes for s in found)
     parts = (node for part in (*own, *(part for nodes in each for part in nodes)) for node in ast.walk(part))
     return frozenset(getattr(node, "id", getattr(node, "attr", "")) for node in parts) - {""}
+
+
+def _unsaid(flow: Flow, live: set[int], changing: frozenset[str]) -> frozenset[str]:
+    each = [s for s in flow.statements if id(s) in live]
+    unread = (call for s in each for call in s.calls if flow.function_of(call) is None and not flow.passed(call.func))
+    given = [one for call in unread for one in (*call.args, *(k.value for k in call.keywords))]
+    added = [s.node.target for s in each if isinstance(s.node, ast.AugAssign)]  # to a part of a table
+    given += [one.value for one in added if isinstance(one, ast.Subscript)]
+    return changing & {
+        getattr(one, "id", getattr(one, "attr", "")) for one in given if isinstance(flow.value(one), DictValue)
+    }
 
 
 def _filled(flow: Flow) -> frozenset[tuple[int, str]]:

@@ -490,6 +490,7 @@ def held_settings(parts: Iterable[ast.AST], flow: Flow) -> Iterator[tuple[ast.ex
     taken = [one.value for one in nodes if isinstance(one, (ast.Attribute, ast.Subscript)) and not _is_table(one)]
     taken += [given for call in own for given in (*call.args, *(k.value for k in call.keywords))]
     within = {id(one) for one in (*taken, *(call.func for call in nodes if isinstance(call, ast.Call)))}
+    within |= {id(one) for one in nodes if _is_table(one)}
     for node in (
         one for one in nodes if isinstance(one, (ast.Name, ast.Attribute, ast.Call)) and id(one) not in within
     ):

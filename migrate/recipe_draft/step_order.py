@@ -309,7 +309,7 @@ def _kinds(flow: Flow, roles: Roles, statement: Statement) -> Iterator[str]:
             yield CLEAR
         elif method in ("backward", "manual_backward"):
             yield BACKWARD
-        elif method == "step" and (owner in (OPTIMIZER, SCALER) or (owner is None and _named_so(call))):
+        elif method == "step" and (owner in (OPTIMIZER, SCALER) or (owner is None and _named_so(call, flow))):
             yield UPDATE
         elif method == "step" and owner == SCHEDULE:
             yield MOVE
@@ -323,10 +323,11 @@ def _kinds(flow: Flow, roles: Roles, statement: Statement) -> Iterator[str]:
             yield RUN
 
 
-def _named_so(call: ast.Call) -> bool:
-    """Whether a method is that of what has an optimizer's name."""
+def _named_so(call: ast.Call, flow: Flow) -> bool:
+    """Whether a method is that of what has an optimizer's name, where no optimizers are known."""
     of = getattr(call.func, "value", None)
-    return families.habit(getattr(of, "attr", getattr(of, "id", ""))) == families.OPTIMIZER
+    named = families.habit(getattr(of, "attr", getattr(of, "id", ""))) == families.OPTIMIZER
+    return named and not several_train(flow.interpreter)
 
 
 def _measures(flow: Flow, statement: Statement) -> bool:

@@ -27,15 +27,14 @@ from ..read_script.abstract_values import (
     ScriptObject,
     Value,
     is_known,
-    known,
 )
 from ..read_script.expressions import truth
 from ..read_script.interpreter import CERTAINTIES, OPTION
 from ..read_script.statements import RAISES
 from ..read_script.syntax import ALTERS, DROPS, KEEPS, PASSES, REGISTERS, decorates
-from .data_flow import FUNCTIONS, GIVEN, LOOPS, NAMED, Flow, Statement
+from .data_flow import FUNCTIONS, GIVEN, NAMED, Flow, Statement
 from .recipe_entries import shown
-from .trained_model import Event, events, makes_model
+from .trained_model import makes_model
 
 
 @dataclass(frozen=True)
@@ -193,8 +192,6 @@ EXITS = ("exit", "quit", "sys.exit", "os._exit", "os.abort", "os.execv", "os.exe
 PLAIN_FUNCTIONS = ("int", "float", "str", "bool", "min", "max", "round", "abs", "dict", "list", "tuple", "range")
 # calls that are never omitted: those of torch that change their arguments, or global settings, and methods
 CHANGING = ("torch.nn.init.", "torch.nn.utils.", "torch.set_", "torch.use_", "torch.autograd.", "apex.", "torch.fx.")
-BEHIND, MOST_NESTED = "what trains stands behind it, and never runs", 4
-ENDS = "the run ends here, and its steps come later"
 SHARE_A_BATCH = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel")
 RUNNING = (".LightningCLI",)  # calls that train
 STEPS = ("backward", "step", "unscale_", "scale_loss", "add_param_group", "manual_backward", "register_hook")
@@ -260,46 +257,6 @@ def leaves(flow: Flow, statement: Statement) -> bool:
     call = statement.alone
     exits = isinstance(call, ast.Call) and name_of(flow, call) in EXITS
     return exits or isinstance(statement.node, (ast.Break, ast.Continue, ast.Return))
-
-
-def ends_before(
-    flow: Flow, first: Event, runs: Callable[[Statement], bool], undecided: Callable[..., list[str]]
-) -> Iterator[tuple[int, str]]:
-    """The statements (their ids) that end the run before its steps, or in their first round, each with words; but not
-    those that refuse a start under a condition, as `raise` does: `sys.exit("no data")`."""
-    for statement in flow.statements:
-        exits = [call for call in statement.calls if name_of(flow, call) in EXITS]
-        if not exits or not runs(statement):
-            continue
-        refuses = any(known(flow.value(call.args[0])) not in (0, None) for call in exits if call.args)
-        where = list(undecided(statement)) if exits == [statement.alone] else ["a part of the line says so"]
-        for event in events(flow, statement, "leave"):
-            same = event.calls[0].source is first.calls[0].source and event.meets(first)
-            heads = [head for head, *_ in first.around if isinstance(head.node, LOOPS)]
-            shared = any(head is one for head, *_ in event.around for one in heads)
-            if same and (event.at < first.at or (shared and not where)) and not (where and refuses):
-                yield id(statement), ENDS + (f", only where {' and '.join(where)}" if where else "")
-
-
-def cuts_off(flow: Flow, runs: Callable[[Statement], bool], undecided: Callable[..., list[str]]) -> dict[int, str]:
-    """Statement (its id) -> words, for a `raise` or a `return` that surely runs, with steps behind it in its block."""
-    trees = {one.node.name: one.node for one in flow.statements if isinstance(one.node, FUNCTIONS)}
-    steps: set[str] = {"backward", "step"}
-    for _ in range(MOST_NESTED):  # functions that call such functions
-        steps |= {name for name, node in trees.items() if steps & set(_called(node))}
-    found = {}
-    for one in (s for s in flow.statements if isinstance(s.node, (ast.Raise, ast.Return)) and runs(s)):
-        surely = id(one.node) in flow.interpreter.reached and not undecided(one)
-        near = flow.inside_of.get(id(one.function), []) if surely else []
-        later = [s for s in near if s.source is one.source and s.around == one.around and s.place > one.place]
-        if any(steps & set(_called(s.node)) for s in later if not isinstance(s.node, (*FUNCTIONS, ast.ClassDef))):
-            found[id(one)] = BEHIND
-    return found
-
-
-def _called(tree: ast.AST) -> Iterator[str]:
-    calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
-    yield from (getattr(func, "attr", getattr(func, "id", "")) for func in calls)
 
 
 def driven(of: ScriptClass | None) -> bool:

@@ -30,7 +30,7 @@ from ..read_script.abstract_values import (
 from ..read_script.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, joined
 from . import optimizer_sections, passed_over, relevance, trained_model
 from . import roles as role_names
-from .data_files import DataFiles
+from .carried_values import Counting, DataFiles
 from .data_flow import FUNCTIONS, LOOPS, Flow, Statement
 from .loss_sections import set_for_all
 from .optimizer_sections import computes, further_values, made_by, makers_in_models, measures, read_arguments, trains
@@ -38,7 +38,7 @@ from .passed_over import Line, name_of
 from .recipe_entries import with_conditions
 from .relevance import by_callers, called_where, handed_values
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
-from .step_order import Counting, ends_early, generators, holding_steps, misplaced, picks
+from .step_order import ends_early, generators, holding_steps, misplaced, picks
 from .trained_model import DEPTH, all_handed_over, changed_for_objects, changes_itself, overridden, trains_at
 from .trainers import read_by_libraries, used_by_draft
 
@@ -424,7 +424,7 @@ class Account:
                 return "only models and data sets call this function, and they are accounted for where they are made"
             made = passed_over.MADE if id(statement.owner) in self._made else passed_over.NOT_MADE
             return f"inside {getattr(statement.owner, 'name', None)}, {made}"
-        if not self._runs(statement):
+        if not self._runs(statement) and id(statement) not in self.misplaced:
             return passed_over.why_not(statement, self.flow)
         closed = statement.function is not None and id(statement.function) not in self.open
         if closed and id(statement) not in self.misplaced:

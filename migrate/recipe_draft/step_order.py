@@ -9,40 +9,24 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
-from ...printable import shortened
 from .. import library_names as families
 from ..read_script.abstract_values import (
-    Constant,
-    DictValue,
     LibraryObject,
-    ListValue,
-    ParsedArguments,
-    ScriptFunction,
-    is_known,
     known,
 )
-from ..read_script.interpreter import CERTAINTIES, OPTION
-from ..read_script.syntax import root
-from .data_flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, LOOPS, Definition, Flow, Statement
-from .passed_over import LEAVING_ATTRIBUTES, cuts_off, ends_before, name_of
-from .recipe_entries import (
-    LONGEST_WORD,
-    behind_names,
-    behind_settings,
-    held_settings,
-    read_alone,
-    sets_held,
-)
+from .data_flow import COMPOUND, EACH, FUNCTIONS, IS, LOOPS, Definition, Flow, Statement
+from .passed_over import EXITS, LEAVING_ATTRIBUTES, name_of
 from .roles import EMA, LOADER, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, STRONGEST, Roles
 from .trained_model import UPDATE, Event, events, several_train
 
-SHORT = 20  # statements of a function whose values are said where it is handed over
 EARLY = "before there are gradients of this step"
 NO_UPDATE = "no step() of an optimizer was found that takes these gradients"
 APART = "no step() of an optimizer takes these gradients in the same round"
 EACH_PART = "at every micro-batch: an update only takes the gradients of the last one"
+IDLE = "with the defaults of the arguments nothing trains"
+BEHIND, MOST_NESTED = "what trains stands behind it, and never runs", 4
+ENDS = "the run ends here, and its steps come later"
 CLEAR, RUN, BACKWARD, UNSCALE, CLIP = "clear", "run", "backward", "unscale", "clip"
 RESCALE, AVERAGE, MOVE, MAKE = "rescale", "average", "move", "make"
 TWICE = {RUN: "the model runs again", UPDATE: "a second update", BACKWARD: "a second backward pass"}
@@ -102,20 +86,65 @@ def misplaced(flow: Flow, roles: Roles, runs: Runs, undecided: Undecided) -> dic
     for event in sorted((one for one in found if (one.kind, one.at) not in outer), key=lambda event: event.at):
         of.setdefault(event.kind, []).append(event)
     backward = of.get(BACKWARD, [])
-    unmet = cuts_off(flow, runs, undecided)
+    unmet = _cuts_off(flow, runs, undecided)
     loops = [head for head, *_ in backward[0].around if isinstance(head.node, LOOPS)] if backward else []
     made = [(head, [one for one in of.get(UPDATE, []) if one.loop is head]) for head in loops[::-1]]
     loop, updates = next(((head, found) for head, found in made if found), (None, []))  # around a loop of micro-batches
     if loop is None:
-        alone = backward and of.get(MAKE) and not of.get(UPDATE)
+        alone = backward and of.get(MAKE) and not of.get(UPDATE) and not several_train(flow.interpreter)
         apart = backward and of.get(UPDATE) and (loops or any(one.loop for one in of[UPDATE]))
         return unmet | ({id(backward[0].statement): NO_UPDATE if alone else APART} if alone or apart else {})
     said = {id(one.statement): why for one, why in [*_wrong(of, loop, backward, updates, roles, undecided)][::-1]}
-    said |= unmet | dict(ends_before(flow, updates[0], runs, undecided))
+    said |= unmet | dict(_ends_before(flow, updates[0], runs, undecided))
     for statement in _again(of[UPDATE], updates[0], runs, undecided):
         where = f", only where {' and '.join(undecided(statement))}" if undecided(statement) else ""
         said.setdefault(id(statement), f"steps run here too{where}; a recipe's epoch is one loop over its batches")
     return said
+
+
+def _ends_before(
+    flow: Flow, first: Event, runs: Callable[[Statement], bool], undecided: Callable[..., list[str]]
+) -> Iterator[tuple[int, str]]:
+    """The statements (their ids) that end the run before its steps, or in their first round, each with words; but not
+    those that refuse a start under a condition, as `raise` does: `sys.exit("no data")`."""
+    for statement in flow.statements:
+        exits = [call for call in statement.calls if name_of(flow, call) in EXITS]
+        if not exits or not runs(statement):
+            continue
+        refuses = any(known(flow.value(call.args[0])) not in (0, None) for call in exits if call.args)
+        where = list(undecided(statement)) if exits == [statement.alone] else ["a part of the line says so"]
+        for event in events(flow, statement, "leave"):
+            same = event.calls[0].source is first.calls[0].source and event.meets(first)
+            heads = [head for head, *_ in first.around if isinstance(head.node, LOOPS)]
+            shared = any(head is one for head, *_ in event.around for one in heads)
+            if same and (event.at < first.at or (shared and not where)) and not (where and refuses):
+                yield id(statement), ENDS + (f", only where {' and '.join(where)}" if where else "")
+
+
+def _cuts_off(flow: Flow, runs: Callable[[Statement], bool], undecided: Callable[..., list[str]]) -> dict[int, str]:
+    """Statement (its id) -> words, for a `raise` or a `return` that surely runs, with steps behind it in its block."""
+    trees = {one.node.name: one.node for one in flow.statements if isinstance(one.node, FUNCTIONS)}
+    steps: set[str] = {"backward", "step"}
+    for _ in range(MOST_NESTED):  # functions that call such functions
+        steps |= {name for name, node in trees.items() if steps & set(_called(node))}
+    found = {}
+    for one in (s for s in flow.statements if isinstance(s.node, (ast.Raise, ast.Return)) and runs(s)):
+        surely = id(one.node) in flow.interpreter.reached and not undecided(one)
+        near = flow.inside_of.get(id(one.function), []) if surely else []
+        later = [s for s in near if s.source is one.source and s.around == one.around and s.place > one.place]
+        if any(steps & set(_called(s.node)) for s in later if not isinstance(s.node, (*FUNCTIONS, ast.ClassDef))):
+            found[id(one)] = BEHIND
+    direct = [s for s in flow.statements if {"backward", "step"} & {getattr(c.func, "attr", "") for c in s.calls}]
+    idle = direct and not any(map(runs, direct))  # with the arguments' defaults
+    for one in (s for s in flow.statements if idle and s.function is None and not isinstance(s.node, COMPOUND)):
+        if steps & set(_called(one.node)) and not runs(one):
+            found[id(one)] = IDLE
+    return found
+
+
+def _called(tree: ast.AST) -> Iterator[str]:
+    calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
+    yield from (getattr(func, "attr", getattr(func, "id", "")) for func in calls)
 
 
 def _again(every: list[Event], first: Event, runs: Runs, undecided: Undecided) -> Iterator[Statement]:
@@ -150,7 +179,11 @@ def _wrong(
     def before(event: Event, others: list[Event]) -> bool:
         return any(other.at < event.at and other.meets(event) for other in others)
 
-    clears = inside(CLEAR)
+    def round_of(event: Event) -> Statement | None:  # of the loops around the backward pass, and not over parameters
+        heads = [head for head, *_ in event.around if isinstance(head.node, LOOPS)]
+        return next((head for head in heads[::-1] if any(head is one for one, *_ in backward[0].around)), None)
+
+    clears = [one for one in of.get(CLEAR, []) if round_of(one) is loop]
     always = [set(undecided(one.statement)) for one in backward]  # conditions of the backward passes too are harmless
     good = [one for one in clears if all(set(undecided(one.statement)) <= each for each in always)]
     if not good:
@@ -359,242 +392,3 @@ def _of_a_round(flow: Flow, part: ast.Subscript | ast.Attribute, loops: set[int]
         if one.way == EACH and id(one.statement) in loops and (path or not whole):
             return getattr(part, "attr", "") not in LEAVING_ATTRIBUTES
     return False
-
-
-@dataclass(frozen=True)
-class Counting:
-    """The counters of a script, of which reading only knows the first value.
-
-    attributes: those that a method or a loop computes from their old value; names: variables that are added to, with
-    their function; set_again: attributes that a method and another statement set; each: the variables of loops;
-    carried: a statement (its id) -> the names that it sets for the next round of a loop, with what they begin with;
-    changing: the names and attributes in the statements that change an object, such as a list; filled: the variables
-    whose object a statement changes, or that one computes from their old value, with their function; read_alone: the
-    settings that a live statement reads by their name, and those that were said: the object (its id) and the name;
-    unsaid: the names of tables that statements change, and that something which was not read gets as a whole; held: the
-    objects of settings that it gets.
-    """
-
-    flow: Flow
-    attributes: frozenset[str]
-    names: frozenset[tuple[int, str]]
-    set_again: frozenset[str]
-    each: frozenset[str]
-    carried: dict[int, dict[str, str]]
-    changing: frozenset[str]
-    filled: frozenset[tuple[int, str]]
-    read_alone: set[tuple[int, str]]
-    unsaid: frozenset[str]
-    held: frozenset[int]
-
-    @classmethod
-    def read(cls, flow: Flow, live: set[int]) -> Counting:
-        """The counters in all statements of a script; live: the statements (their ids) that reach its training."""
-        attributes: set[str] = set()
-        names: set[tuple[int, str]] = set()
-        setters: dict[str, list[bool]] = {}  # of each attribute: whether it is a method
-        for statement in flow.statements:
-            node, value = statement.node, getattr(statement.node, "value", None)
-            for one in (part for target in _targets(statement) for part in ast.walk(target)):
-                if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store):
-                    setters.setdefault(one.attr, []).append(_is_method(statement))
-            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-                names.add((id(statement.function), node.target.id))
-            if value is None or not (_is_method(statement) or _in_a_loop(statement)):
-                continue
-            read = {ast.unparse(part) for part in ast.walk(value) if isinstance(part, ast.Attribute)}
-            written = [one for one in _targets(statement) if isinstance(one, ast.Attribute)]
-            attributes |= {one.attr for one in written if isinstance(node, ast.AugAssign) or ast.unparse(one) in read}
-        set_again = {name for name, found in setters.items() if any(found) and len(found) > 1}
-        heads = [part for s in flow.statements for part in (s.node, *s.nodes)]
-        loops = (part.target for part in heads if isinstance(part, (ast.For, ast.AsyncFor, ast.comprehension)))
-        each = {part.id for target in loops for part in ast.walk(target) if isinstance(part, ast.Name)}
-        found = frozenset(attributes), frozenset(names), frozenset(set_again), frozenset(each)
-        changing = _changing(flow)
-        unsaid = _unsaid(flow, live, changing)
-        held = frozenset(id(one) for s in flow.statements if id(s) in live for _, one in held_settings(s.nodes, flow))
-        return cls(
-            flow, *found, _carried(flow), changing, _filled(flow), read_alone(flow, live), unsaid, frozenset(held)
-        )
-
-    def of(self, node: ast.expr) -> bool:
-        """Whether an expression reads such an attribute."""
-        return any(isinstance(part, ast.Attribute) and part.attr in self.attributes for part in ast.walk(node))
-
-    def values(self, statement: Statement, why: str = "") -> str:
-        """The values of the names in a statement and in its conditions, as `why` says them; what those that it sets for
-        the next round begin with; both values of one that has two: `x is 4, step begins with 0, w is 1 or 2`."""
-        begin = [f"{name} begins with {v}" for name, v in self.carried.get(id(statement), {}).items() if v]
-        several = {node.id: self._several(node) for node in statement.nodes if isinstance(node, ast.Name)}
-        either = [f"{name} is {' or '.join(found)}" for name, found in several.items() if found and all(found)]
-        tests = [head for head in statement.around if isinstance(head.node, ast.If)]
-        said = (part for head in tests if head.source.text(head.expressions[0])[:40] in why for part in head.nodes)
-        parts = [*statement.nodes, *said, *self._handed_over(statement)]
-        plain = behind_names(parts, self.flow.interpreter, self.moves)
-        return ", ".join(filter(None, [plain, *self._tables(statement), *begin, *either]))
-
-    def settings(self, statement: Statement) -> Iterator[str]:
-        """What settings have that a statement mentions as a whole, where nothing else says it: each is said once."""
-        for holder, words in behind_settings(statement.nodes, self.flow, self.read_alone):
-            if (holder, "") not in self.read_alone:
-                self.read_alone.add((holder, ""))
-                yield words
-
-    def all_values(self, statement: Statement) -> str:
-        """The values of the names in a statement, and of the settings that it mentions."""
-        return ", ".join(filter(None, [self.values(statement), *self.settings(statement)]))
-
-    def _handed_over(self, statement: Statement) -> Iterator[ast.AST]:
-        """What a short function that a statement hands over reads of the function around it, or of its object: `steps`
-        of `warmed(opt, steps)`, which makes `LambdaLR(opt, ramp)`."""
-        called = {id(call.func) for call in statement.calls}
-        parts = (one for one in statement.nodes if isinstance(one, (ast.Name, ast.Attribute)) and id(one) not in called)
-        functions = {id(of.node): of for one in parts if isinstance(of := self.flow.value(one), ScriptFunction)}
-        for of in functions.values():
-            inside = self.flow.inside_of.get(id(of.node), [])
-            nodes = (node for one in inside if len(inside) <= SHORT for node in one.nodes)
-            for node in (node for node in nodes if isinstance(node, ast.expr)):
-                ways = self.flow.reads.get(id(root(node)), ())
-                around = (id(one.statement.node) if one.way == GIVEN else id(one.statement.function) for one in ways)
-                outer = of.scope.parent is not None and of.owner is None and id(of.node) not in around
-                own = isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "self"
-                if (ways and outer) or (own and of.receiver is not None):
-                    yield node
-
-    def too_long(self, node: ast.stmt) -> bool:
-        """Whether a statement has a table of numbers that is too long to be said where it is read, or sets a part of
-        one that statements change, so that what it has is not said there."""
-        targets = getattr(node, "targets", [])
-        names = (getattr(part, "id", getattr(part, "attr", "")) for one in targets for part in ast.walk(one))
-        if any(one in self.unsaid for one in names) or sets_held(targets, self.flow, self.held, self.read_alone):
-            return True
-        value = self.flow.value(node.value) if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value else None
-        return isinstance(value, DictValue) and is_known(value) and len(repr(known(value))) > LONGEST_WORD
-
-    def _tables(self, statement: Statement) -> Iterator[str]:
-        """The short lists and tables that its calls are given by name."""
-        given = (one for call in statement.calls for one in (*call.args, *(k.value for k in call.keywords)))
-        named = [one.value if isinstance(one, ast.Starred) else one for one in given]
-        named += [statement.node.iter] if isinstance(statement.node, (ast.For, ast.AsyncFor)) else []
-        named = [one.func.value if getattr(getattr(one, "func", one), "attr", "") == "copy" else one for one in named]
-        for one in (one for one in named if isinstance(one, (ast.Name, ast.Attribute, ast.Subscript))):
-            value, of = self.flow.value(one), root(one) if isinstance(one, ast.Subscript) else one
-            name = getattr(of, "id", getattr(of, "attr", ""))
-            varied = id(one) in self.flow.interpreter.varied or name in self.changing
-            if isinstance(value, (ListValue, DictValue)) and not varied and not self.moves(one):
-                text = repr(known(value))
-                if is_known(value) and known(value) and len(text) <= LONGEST_WORD:
-                    yield f"{ast.unparse(one)} is {text}"
-
-    def moves(self, node: ast.AST) -> bool:
-        """Whether a name, an attribute or an element may have another value whenever it is read."""
-        if isinstance(node, ast.Name):
-            return node.id in self.each or any(node.id == name for _, name in self.names) or bool(self._several(node))
-        if isinstance(node, ast.Attribute):
-            written = (part for one in self.flow.options for target in _targets(one) for part in ast.walk(target))
-            of_line = isinstance(self.flow.value(node.value), ParsedArguments)  # args.k is not self.k
-            stays = of_line and all(getattr(part, "attr", "") != node.attr for part in written)
-            return not stays and (node.attr in self.attributes or node.attr in self.set_again)
-        return isinstance(node, ast.Subscript) and self.moves(node.value)
-
-    def _several(self, node: ast.Name) -> list[str]:
-        """The values of a name that has one or another by a condition that reading does not decide, each as text, ""
-        for what is no number or string; nothing where it has one value."""
-        ways = [one for one in self.flow.reads.get(id(node), ()) if one.way == IS and one.value is not None]
-        reached = self.flow.interpreter.reached
-        ranks = {id(one): reached.get(id(one.statement.node), (0, ()))[0] for one in ways}
-        live = [one for one in ways if CERTAINTIES[ranks[id(one)]] != OPTION]
-        values = sorted({_text(self.flow, one) for one in live})
-        return values if len({ranks[id(one)] for one in live}) > 1 and len(values) > 1 else []
-
-    def starts_anew(self, statement: Statement) -> bool:
-        """Whether it sets such a counter again, in a method or in a round of a loop, or a name for the next round."""
-        targets = _targets(statement)
-        if id(statement) in self.carried:
-            return True
-        if _is_method(statement) and any(isinstance(one, ast.Attribute) and self.of(one) for one in targets):
-            return True
-        value = getattr(statement.node, "value", None) or ast.Pass()
-        called = {id(root(part.func)) for part in ast.walk(value) if isinstance(part, ast.Call)}
-        reads = any(isinstance(part, ast.Name) and id(part) not in called for part in ast.walk(value))
-        if not _in_a_loop(statement) or reads:  # what is read may be new by itself
-            return False
-        parts = [part for one in targets for part in ast.walk(one)]
-        names = {(id(statement.function), part.id) for part in parts if isinstance(part, ast.Name)}
-        filled = bool(names & (self.names | self.filled))
-        return filled or any(getattr(one, "attr", "") in self.changing for one in parts)
-
-
-def _changing(flow: Flow) -> frozenset[str]:
-    found = [s for s in flow.statements if any(one.way == ADDS for one in s.defines)]
-    calls = [call for s in found if isinstance(s.node, ast.Assign) for call in s.calls]
-    own = [part for call in calls for part in (*flow.writes(call), getattr(call.func, "value", call.func))]
-    each = (s.node.targets if isinstance(s.node, ast.Assign) and s.calls else s.nodes for s in found)
-    parts = (node for part in (*own, *(part for nodes in each for part in nodes)) for node in ast.walk(part))
-    return frozenset(getattr(node, "id", getattr(node, "attr", "")) for node in parts) - {""}
-
-
-def _unsaid(flow: Flow, live: set[int], changing: frozenset[str]) -> frozenset[str]:
-    each = [s for s in flow.statements if id(s) in live]
-    unread = (call for s in each for call in s.calls if flow.function_of(call) is None and not flow.passed(call.func))
-    given = [one for call in unread for one in (*call.args, *(k.value for k in call.keywords))]
-    added = [s.node.target for s in each if isinstance(s.node, ast.AugAssign)]  # to a part of a table
-    given += [one.value for one in added if isinstance(one, ast.Subscript)]
-    return changing & {
-        getattr(one, "id", getattr(one, "attr", "")) for one in given if isinstance(flow.value(one), DictValue)
-    }
-
-
-def _filled(flow: Flow) -> frozenset[tuple[int, str]]:
-    found: set[tuple[int, str]] = set()
-    for statement in flow.statements:
-        value = (
-            getattr(statement.node, "value", None) if isinstance(statement.node, (ast.Assign, ast.AnnAssign)) else None
-        )
-        read = {part.id for part in ast.walk(value or ast.Pass()) if isinstance(part, ast.Name)}
-        written = {part.id for one in _targets(statement) for part in ast.walk(one) if isinstance(part, ast.Name)}
-        found |= {(id(statement.function), name) for name in read & written}
-        for node in (one for one in statement.nodes if isinstance(one, ast.Name)):
-            changes = (one.statement for one in flow.reads.get(id(node), ()) if one.way == ADDS)
-            found |= {(id(one.function), node.id) for one in changes}
-    return frozenset(found)
-
-
-def _carried(flow: Flow) -> dict[int, dict[str, str]]:
-    """The statements that set a name which an earlier statement of their loop reads, in the next round."""
-    found: dict[int, dict[str, str]] = {}
-    for reader in flow.statements:
-        loops = {id(head) for head in (*reader.around, reader) if isinstance(head.node, LOOPS)}
-        for node in reader.nodes if loops else ():
-            ways = flow.reads.get(id(node), frozenset()) if isinstance(node, ast.Name) else frozenset()
-            for one in (one for one in ways if one.way in (IS, ADDS) and one.value is not None):
-                shared = loops & {id(head) for head in one.statement.around}
-                if shared and one.statement.place >= reader.place:
-                    assert isinstance(node, ast.Name)
-                    first = [other for other in ways if not shared & {id(head) for head in other.statement.around}]
-                    found.setdefault(id(one.statement), {})[node.id] = _text(flow, *first) if len(first) == 1 else ""
-    return found
-
-
-def _text(flow: Flow, definition: Definition) -> str:
-    """The number or short string that a definition binds, as text; "" for anything else."""
-    value = definition.value
-    for index in definition.path:
-        value = value.elts[index] if isinstance(value, (ast.Tuple, ast.List)) and index < len(value.elts) else None
-    found = flow.value(value) if value is not None else None
-    plain = isinstance(found, Constant) and isinstance(found.value, (int, float, str))
-    return shortened(repr(known(found)), 60) if plain else ""
-
-
-def _targets(statement: Statement) -> list[ast.expr]:
-    found = getattr(statement.node, "targets", [getattr(statement.node, "target", None)])
-    return [one for one in found if one is not None]
-
-
-def _is_method(statement: Statement) -> bool:
-    """Whether it stands in a method that may run more than once."""
-    return statement.owner is not None and getattr(statement.function, "name", "__init__") != "__init__"
-
-
-def _in_a_loop(statement: Statement) -> bool:
-    return any(isinstance(head.node, LOOPS) for head in statement.around)

@@ -15,7 +15,6 @@ from ..read_script.abstract_values import (
     ListValue,
     ParsedArguments,
     ScriptFunction,
-    Value,
     is_known,
     known,
 )
@@ -379,10 +378,12 @@ class Counting:
     read_alone: set[tuple[int, str]]
     unsaid: frozenset[str]
     held: frozenset[int]
+    open: set[int]
 
     @classmethod
-    def read(cls, flow: Flow, live: set[int]) -> Counting:
-        """The counters in all statements of a script; live: the statements (their ids) that reach its training."""
+    def read(cls, flow: Flow, live: set[int], open_: set[int]) -> Counting:
+        """The counters in all statements of a script; live: the statements (their ids) that reach its training; open_:
+        the functions whose statements are accounted for one by one."""
         attributes: set[str] = set()
         names: set[tuple[int, str]] = set()
         setters: dict[str, list[bool]] = {}  # of each attribute: whether it is a method
@@ -401,15 +402,15 @@ class Counting:
         set_again = {name for name, found in setters.items() if any(found) and len(found) > 1}
         heads = [part for s in flow.statements for part in (s.node, *s.nodes)]
         loops = [part for part in heads if isinstance(part, (ast.For, ast.AsyncFor, ast.comprehension))]
-        loops = [part.target for part in loops if not _goes_over_one(flow.value(part.iter))]
+        lists = ((part.target, flow.value(part.iter)) for part in loops)
+        loops = [one for one, of in lists if not (isinstance(of, ListValue) and of.closed and len(of.items) == 1)]
         each = {part.id for target in loops for part in ast.walk(target) if isinstance(part, ast.Name)}
         found = frozenset(attributes), frozenset(names), frozenset(set_again), frozenset(each)
         changing = _changing(flow)
         unsaid = _unsaid(flow, live, changing)
         held = frozenset(id(one) for s in flow.statements if id(s) in live for _, one in held_settings(s.nodes, flow))
-        return cls(
-            flow, *found, _carried(flow), changing, _filled(flow), read_alone(flow, live), unsaid, frozenset(held)
-        )
+        alone = read_alone(flow, live)
+        return cls(flow, *found, _carried(flow), changing, _filled(flow), alone, unsaid, held, open_)
 
     def of(self, node: ast.expr) -> bool:
         """Whether an expression reads such an attribute."""
@@ -439,19 +440,21 @@ class Counting:
         return ", ".join(filter(None, [self.values(statement), *self.settings(statement)]))
 
     def _handed_over(self, statement: Statement) -> Iterator[ast.AST]:
-        """What a short function that a statement hands over reads of the function around it, or of its object: `steps`
-        of `warmed(opt, steps)`, which makes `LambdaLR(opt, ramp)`."""
-        called = {id(call.func) for call in statement.calls}
-        parts = (one for one in statement.nodes if isinstance(one, (ast.Name, ast.Attribute)) and id(one) not in called)
-        functions = {id(of.node): of for one in parts if isinstance(of := self.flow.value(one), ScriptFunction)}
-        for of in functions.values():
+        """What a short function that a statement hands over, or that only computes and is called, reads of the file or
+        of what is around it, or of its object: `steps` of `warmed(opt, steps)`, which makes `LambdaLR(opt, ramp)`."""
+        called = {id(call.func): id(self.flow.function_of(call)) in self.open for call in statement.calls}
+        parts = (one for one in statement.nodes if isinstance(one, (ast.Name, ast.Attribute)))
+        values = ((one, self.flow.value(one)) for one in parts if not called.get(id(one)))
+        functions = {id(of.node): (of, id(one) not in called) for one, of in values if isinstance(of, ScriptFunction)}
+        for of, given in functions.values():
             inside = self.flow.inside_of.get(id(of.node), [])
             nodes = (node for one in inside if len(inside) <= SHORT for node in one.nodes)
             for node in (node for node in nodes if isinstance(node, ast.expr)):
                 ways = self.flow.reads.get(id(root(node)), ())
                 around = (id(one.statement.node) if one.way == GIVEN else id(one.statement.function) for one in ways)
-                outer = of.scope.parent is not None and of.owner is None and id(of.node) not in around
-                own = isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "self"
+                inner = of.scope.parent is not None or not given
+                outer = inner and of.owner is None and id(of.node) not in around
+                own = given and isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "self"
                 if (ways and outer) or (own and of.receiver is not None):
                     yield node
 
@@ -517,10 +520,6 @@ class Counting:
         names = {(id(statement.function), part.id) for part in parts if isinstance(part, ast.Name)}
         filled = bool(names & (self.names | self.filled))
         return filled or any(getattr(one, "attr", "") in self.changing for one in parts)
-
-
-def _goes_over_one(value: Value | None) -> bool:
-    return isinstance(value, ListValue) and value.closed and len(value.items) == 1
 
 
 def _changing(flow: Flow) -> frozenset[str]:

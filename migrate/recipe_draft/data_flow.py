@@ -464,6 +464,8 @@ class Flow:
         if isinstance(node, LOOPS):
             for _ in range(2):
                 names = _merged(names, self._block(node.body, names, scope, inside, top))
+                for test in statement.expressions if isinstance(node, ast.While) else ():
+                    self._read(test, names, scope, statement)  # what a round sets decides on the next
             return _merged(names, self._block(node.orelse, names, scope, (*inside[:3], inside[3][:-1]), top))
         if isinstance(node, ast.If):
             body, orelse = ([one for one in part if id(one) not in self._never] for part in (node.body, node.orelse))

@@ -114,7 +114,7 @@ class Account:
         self._mark_ends()
         self.live = relevance.reach(flow, self.acting.values())
         self._read = read_arguments(flow, self.live)
-        self.counting, self._said_of = Counting.read(flow, self.live), set[int]()
+        self.counting, self._said_of = Counting.read(flow, self.live, self.open), set[int]()
         while self._opens_more():
             pass
         self._unseen = further_values(flow, self._is_elsewhere) | changed_for_objects(flow, self.live, self.open)

@@ -382,3 +382,84 @@ def test_clearing_before_each_micro_batch_is_no_adding_up(tmp_path: Path) -> Non
     (tmp_path / "train.py").write_text(text)
     lines = listed(tmp_path / "train.py")
     assert "opt.zero_grad() [at every micro-batch: an update only takes the gradients of the last one]" in lines
+
+
+ROUNDS = """
+net = nn.Linear(4, 7)
+opt = torch.optim.SGD(net.parameters(), lr=0.2)
+BEGINS
+while TEST:
+    for x, y in read():
+        loss = nn.functional.mse_loss(net(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    CHANGE
+"""
+
+
+@pytest.mark.parametrize(
+    "begins, test, change",
+    [
+        ("k = 3", "k < 30", "k = k + 2"),
+        ("k = 3", "k < 30", "k, other = made(k)"),
+        ("k = 3", "k < 30", "k = random.random() * 7"),
+        ("done = False", "not done", "done = score(net)"),
+        ("left = [1]", "left", "left.pop()"),
+        ("left = [1]", "len(left) < 7", "left.append(2)"),
+        ("at = {'k': 1}", "at['k'] < 9", "at['k'] += 2"),
+        ("best = 9.0", "best > 0.3", "best = min(best, loss.item())"),
+        ("low, high = 0, 7", "low < high", "low, high = high, low"),
+        ("state = made(net)", "state.open", "state = state.next(5)"),
+    ],
+)
+def test_what_a_round_sets_for_the_condition_of_its_loop_is_listed(
+    begins: str, test: str, change: str, tmp_path: Path
+) -> None:
+    text = HEAD + ROUNDS.replace("BEGINS", begins).replace("TEST", test).replace("CHANGE", change)
+    (tmp_path / "train.py").write_text(text)
+    lines = [line for line in listed(tmp_path / "train.py") if line.startswith(change)]
+    assert lines and (begins != "done = False" or "done begins with False" in lines[0])
+
+
+def test_two_trainings_have_no_one_number_of_epochs(tmp_path: Path) -> None:
+    loop = BATCHES.replace("GIVES\n", "").replace("OVER", "rows")
+    again = loop[loop.index("for epoch") :].replace("range(4)", "range(40)")
+    for text, epochs in ((loop, 4), (loop + again, "???")):
+        (tmp_path / "train.py").write_text(HEAD + text)
+        assert drafted(tmp_path / "train.py")["train"]["epochs"] == epochs
+
+
+def test_a_start_that_trains_nothing_by_default_says_so(tmp_path: Path) -> None:
+    loop = BATCHES.replace("GIVES\n", "").replace("OVER", "rows").replace("\n", "\n    ")
+    text = f'{HEAD}def train(table):{loop}\nparser = argparse.ArgumentParser()\nparser.add_argument("--table")\n'
+    (tmp_path / "train.py").write_text(text + "args = parser.parse_args()\nif args.table:\n    train(args.table)\n")
+    lines = listed(tmp_path / "train.py")
+    assert any(
+        line.startswith("train(args.table) [with the defaults of the arguments nothing trains") for line in lines
+    )
+
+
+def test_numbers_of_the_file_that_a_function_computes_with_are_said_where_it_is_called(tmp_path: Path) -> None:
+    gives = (
+        "size, width = 16, 4\ndef batch():\n    at = random.randrange(width)\n    return rows[at:at + size], rows[at]\n"
+    )
+    text = HEAD + BATCHES.replace("GIVES", gives).replace(
+        "for x, y in OVER:", "for _ in range(9):\n        x, y = batch()"
+    )
+    (tmp_path / "train.py").write_text(text)
+    said = next(line for line in listed(tmp_path / "train.py") if line.startswith("x, y = batch()"))
+    assert "size is 16" in said and "width is 4" in said
+
+
+def test_the_one_value_of_a_loops_variable_is_said(tmp_path: Path) -> None:
+    loop = BATCHES.replace("GIVES\n", "").replace("OVER", "made(rows, width)").replace("\n", "\n    ")
+    (tmp_path / "train.py").write_text(f"{HEAD}for width in [20]:{loop}\n")
+    assert any("width is 20" in line for line in listed(tmp_path / "train.py"))
+
+
+def test_gradients_that_are_taken_away_one_by_one_are_cleared_at_every_step(tmp_path: Path) -> None:
+    text = HEAD + BATCHES.replace("GIVES\n", "").replace("OVER", "rows")
+    text = text.replace("opt.zero_grad()", "for one in net.parameters():\n            one.grad = None")
+    (tmp_path / "train.py").write_text(text)
+    assert not any("add up" in line for line in listed(tmp_path / "train.py"))

@@ -154,6 +154,7 @@ class Flow:
         self.reads: dict[int, frozenset[Definition]] = {}  # a name's node -> its possible definitions
         self.attributes: dict[str, list[Definition]] = {}
         self.returns: dict[int, list[tuple[Statement, ast.expr]]] = {}  # a function -> what it returns
+        self.yields: dict[int, list[tuple[Statement, ast.expr]]] = {}  # a generator -> what it gives in each round
         self.calls: dict[int, list[tuple[Statement, ast.Call, bool]]] = {}  # a function -> its calls; if of an object
         self.spent = 0  # of the budget
         self.ended: tuple[str, int] | None = None  # where there was too much to follow
@@ -262,13 +263,6 @@ class Flow:
         """The interpreter's value of an expression."""
         return self.interpreter.values.get(id(node), (0, None))[1]
 
-    def node_of(self, value: Value) -> ast.expr | None:
-        """The first expression with this value; for an object of the script, the call that made it."""
-        if isinstance(value, ScriptObject) and value.node is not None and id(value.node) in self.of:
-            return value.node
-        every = (node for s in self.statements for node in s.nodes)
-        return next((one for one in every if isinstance(one, ast.expr) and self.value(one) is value), None)
-
     def arguments_of(self, definition: Definition) -> list[ast.expr]:
         """The arguments for a function's parameter in the calls that were read, and its default."""
         function = definition.statement.node
@@ -303,7 +297,7 @@ class Flow:
             found: list[ast.expr | None] = []
             for part in parts_of(expression, follows):
                 if isinstance(part, ast.Call):
-                    found += [returned for _, returned in self.returns.get(id(self.function_of(part)), [])]
+                    found += [given for _, given in self.given_by(self.function_of(part))]
                 for definition in self.written(part):
                     found += self.arguments_of(definition) if definition.way == GIVEN else [definition.value]
             new = [one for one in found if one is not None and id(one) not in seen]
@@ -319,23 +313,24 @@ class Flow:
         return ()
 
     @cached_property
-    def options(self) -> list[Statement]:
-        """The statements that write an argument of the command line."""
+    def stores(self) -> list[tuple[Statement, ast.expr]]:
+        """The statements that set an attribute, each with the expression of its object."""
         each = ((s, t) for s in self.statements for t in getattr(s.node, "targets", [getattr(s.node, "target", None)]))
-        return [s for s, t in each if isinstance(t, ast.Attribute) and isinstance(self.value(t.value), ParsedArguments)]
+        return [(s, t.value) for s, t in each if isinstance(t, ast.Attribute)]
 
     @cached_property
-    def changing(self) -> set[str]:
-        """The names and attributes in the statements that change an object, such as a list."""
-        found = [s for s in self.statements if any(one.way == ADDS for one in s.defines)]
-        calls = [call for s in found if isinstance(s.node, ast.Assign) for call in s.calls]
-        own = [part for call in calls for part in (*self.writes(call), getattr(call.func, "value", call.func))]
-        each = (s.node.targets if isinstance(s.node, ast.Assign) and s.calls else s.nodes for s in found)
-        parts = (node for part in (*own, *(part for nodes in each for part in nodes)) for node in ast.walk(part))
-        return {getattr(node, "id", getattr(node, "attr", "")) for node in parts}
+    def options(self) -> list[Statement]:
+        """The statements that write an argument of the command line."""
+        return [s for s, of in self.stores if isinstance(self.value(of), ParsedArguments)]
+
+    def given_by(self, function: ast.AST | None) -> list[tuple[Statement, ast.expr]]:
+        """What a function returns, or gives in each round."""
+        return [*self.returns.get(id(function), ()), *self.yields.get(id(function), ())]
 
     def _note_calls(self, statement: Statement) -> None:
         self.of.update((id(node), statement) for node in statement.nodes)
+        given = [one.value for one in statement.nodes if isinstance(one, (ast.Yield, ast.YieldFrom)) and one.value]
+        self.yields.setdefault(id(statement.function), []).extend((statement, one) for one in given)
         for node in statement.calls:
             closure = self.value(node.args[0]) if getattr(node.func, "attr", "") == "step" and node.args else None
             found = closure if isinstance(closure, ScriptFunction) else self.value(node.func)
@@ -469,6 +464,8 @@ class Flow:
         if isinstance(node, LOOPS):
             for _ in range(2):
                 names = _merged(names, self._block(node.body, names, scope, inside, top))
+                for test in statement.expressions if isinstance(node, ast.While) else ():
+                    self._read(test, names, scope, statement)  # what a round sets decides on the next
             return _merged(names, self._block(node.orelse, names, scope, (*inside[:3], inside[3][:-1]), top))
         if isinstance(node, ast.If):
             body, orelse = ([one for one in part if id(one) not in self._never] for part in (node.body, node.orelse))

@@ -48,7 +48,6 @@ from .recipe_entries import (
     unread,
 )
 from .roles import LOADER, Roles
-from .step_order import accumulated_by_library
 from .trained_model import either
 from .trainers import Given, not_found
 
@@ -62,6 +61,8 @@ TIMM_LOADER: tuple[str, ...] = (
 )
 DATASET_ARGUMENTS = ("root", "train", "split", "transform", "download")
 SAMPLER, BATCH_SAMPLER = ("sampler", "3"), ("batch_sampler", "4")
+ACCUMULATING = ("gradient_accumulation_steps", "accumulate_grad_batches")  # options of accelerate, Trainers, Lightning
+OTHER = "one call makes several loaders: which of them is for validation, if any?"
 SEVERAL = "one of several loaders that a step runs on; a recipe has one for training"
 EXPORT = "folder:PATH takes a folder of colour images for each class, arrays:FILE an .npz of anything else"
 
@@ -127,12 +128,33 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int, fit: Given | Non
     section.below += _agreed([_source(seen, "source") for seen in runs])
     checks = [seen for seen in made if evaluation is not None and seen.node is evaluation.node]
     section.below += _agreed([_source(seen, "validation") for seen in checks])
+    if evaluation is None and checked is None and len(runs) > 1:
+        section.below.append(Entry("validation", ASK, [*_made_for(flow, training.node), OTHER]))
     section.below += _agreed([_batch(seen, flow, "batch", factor) for seen in runs])
     section.below += _agreed([_batch(seen, flow, "eval_batch", 1) for seen in checks])
     section.below += _agreed([transforms(seen, "transforms", flow) for seen in runs])
     section.below += _agreed([transforms(seen, "eval_transforms", flow) for seen in checks])
     section.below += _agreed([_fetching(seen) for seen in runs])
     return section
+
+
+def accumulated_by_library(flow: Flow, drafted: ast.expr | None) -> str | None:
+    """Words for another call that has a library add up the gradients of several batches; None where there is none."""
+    for statement in flow.statements:
+        for call in statement.calls:
+            given = next((k.value for k in call.keywords if k.arg in ACCUMULATING), None)
+            own = isinstance(flow.value(call.func), (ScriptFunction, ScriptClass))
+            once = given is not None and is_known(value := flow.value(given)) and known(value) in (None, 1)
+            if given is not None and not own and not once and call is not drafted:
+                words = f"{shown(statement.text)}: a step of the optimizer takes several batches of a loader"
+                return str(Comment(statement.place, words))
+    return None
+
+
+def _made_for(flow: Flow, node: ast.expr) -> list[str]:
+    """The places that call the function in which a loader is made."""
+    callers = (statement for statement, *_ in flow.calls.get(id(flow.of[id(node)].function), []))
+    return [str(Comment(one.place, shown(one.text))) for one in dict.fromkeys(callers)]
 
 
 def around_steps(flow: Flow) -> list[Statement]:
@@ -480,6 +502,14 @@ def _handed_to(of: ScriptObject) -> str:
     return given.func.attr if plain and isinstance(given.func.value, ast.Name) and given.func.value.id == "self" else ""
 
 
+def _made_at(value: Value, flow: Flow) -> ast.expr | None:
+    """The first expression with this value; for an object of the script, the call that made it."""
+    if isinstance(value, ScriptObject) and value.node is not None and id(value.node) in flow.of:
+        return value.node
+    every = (node for s in flow.statements for node in s.nodes)
+    return next((one for one in every if isinstance(one, ast.expr) and flow.value(one) is value), None)
+
+
 def _all_transforms(found: list[Value]) -> bool:
     return any(isinstance(step, LibraryObject) and "transforms" in step.name for step in found)
 
@@ -489,7 +519,7 @@ def _entries(steps: list[Value], flow: Flow) -> Iterator[Entry]:
     for step in steps:
         seen = step.seen if isinstance(step, LibraryObject) else None
         if seen is None:
-            node = flow.node_of(step)
+            node = _made_at(step, flow)
             at = flow.of[id(node)].source if node is not None else None
             what = " ".join(at.text(node).split()) if at is not None and node is not None else "a step"
             where: list[str] = [Comment((at.shown, node.lineno), what)] if at is not None and node is not None else []

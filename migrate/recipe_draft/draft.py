@@ -15,7 +15,8 @@ from pathlib import Path
 
 from ...input_files import LARGEST_PYTHON, read_bytes
 from ...mappings.aliases import restated
-from ...printable import printable
+from ...printable import printable, shortened
+from .. import library_names as families
 from ..analyze.script_analysis import ScriptAnalysis
 from ..read_script.abstract_values import (
     LibraryName,
@@ -27,8 +28,20 @@ from ..read_script.abstract_values import (
     is_known,
     known,
 )
-from ..read_script.interpreter import CERTAINTIES, DEFAULT, MOST_FILES, OPTION, PERHAPS, UNCALLED, Interpreter, joined
+from ..read_script.expressions import truth
+from ..read_script.interpreter import (
+    CERTAINTIES,
+    DEFAULT,
+    LONGEST,
+    MOST_FILES,
+    OPTION,
+    PERHAPS,
+    UNCALLED,
+    Interpreter,
+    joined,
+)
 from ..read_script.syntax import root
+from ..source_files import ScriptFile
 from . import loss_sections, optimizer_sections
 from .data_flow import Flow, Statement
 from .data_section import data
@@ -38,8 +51,7 @@ from .passed_over import reason
 from .recipe_entries import ASK, MODELS, Comment, Entry, Place, calls, number, place, sources
 from .roles import WRAPPERS
 from .statement_verdicts import Account
-from .step_order import accumulate
-from .trained_model import trained
+from .trained_model import several_train, trained
 from .trainers import Settings, words_of
 
 Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: no line is
@@ -152,6 +164,46 @@ def _read_again(interpreter: Interpreter) -> None:
     interpreter.certainty = certainty
 
 
+def accumulate(interpreter: Interpreter) -> tuple[int, list[str], set[str]]:
+    """The number of micro-batches of a step, where it is written, and the condition.
+
+    It is N where the only optimizer steps under `… % N == 0`, directly or through a GradScaler, while backward passes
+    run without that condition, and gradients are cleared only under it.
+    """
+    if several_train(interpreter):
+        return 1, [], set()
+    for seen in interpreter.seen:
+        steps = seen.name.endswith(".step") and getattr(seen.receiver, "family", "") == families.OPTIMIZER
+        if not steps and not seen.name.endswith("GradScaler.step"):
+            continue
+        for test, scope in seen.tests:
+            if not _every_batch(interpreter, test, scope.source):
+                continue
+            for node in ast.walk(test):
+                modulo = node.left if isinstance(node, ast.Compare) else None
+                if isinstance(modulo, ast.BinOp) and isinstance(modulo.op, ast.Mod):
+                    value = interpreter.value(modulo.right, scope)
+                    count = known(value)
+                    if type(count) is int and 1 <= count <= 4096 and truth(value):
+                        text = scope.source.text(test)
+                        return count, [place(seen), *sources(value)], {shortened(text, LONGEST)}
+    return 1, [], set()
+
+
+def _every_batch(interpreter: Interpreter, test: ast.expr, source: ScriptFile) -> bool:
+    """Whether backward passes run outside of a condition, and gradients are cleared only inside of it."""
+    inside: dict[str, list[bool]] = {"backward": [], "zero_grad": []}
+    for node in ast.walk(source.tree):
+        if not isinstance(node, ast.If) or node.test is not test:
+            continue
+        within = {id(inner) for statement in node.body for inner in ast.walk(statement)}
+        loops = [one for one in ast.walk(source.tree) if isinstance(one, (ast.For, ast.While)) and node in one.body]
+        for inner in ast.walk(loops[0]) if loops else ():
+            if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in inside:
+                inside[inner.func.attr].append(id(inner) in within)
+    return not any(inside["backward"]) and bool(inside["backward"]) and all(inside["zero_grad"])
+
+
 class Draft:
     """The sections of a recipe drafted from a script, and the account of the script's statements."""
 
@@ -192,7 +244,7 @@ class Draft:
         asked = set().union(*(section.places(asked=True) for section in live))
         seed = next((section.value for section in live if section.key == "seed"), None)
         self.account = Account(flow, roots, said, asked, micro_batches, conditions, seed)
-        _say_values(live, flow, self.account.counting.values, {id(line.statement) for line in self.account.listed})
+        _say_values(live, flow, self.account.counting.all_values, {id(line.statement) for line in self.account.listed})
 
     def lines(self, name: str) -> list[str]:
         """The lines of the recipe, without the list of what it does not cover."""

@@ -372,7 +372,10 @@ def train(interpreter: Interpreter, flow: Flow, fit: Given | None) -> Entry:
         one_step = one_step or loops == [(origin.file, origin.line)]  # also where a model's forward steps
         comments = ["each round makes one step, which is an epoch only if a batch has all the data"] * one_step
         comments += [f"it runs several times, with {' or '.join(map(str, every))}"] * (len(every) > 1)
-        drafted = isinstance(count, int) and count > 0 and not one_step
+        others = {at: number(one) for one, at, as_sure in bounds if as_sure == sure and at != origin and loops}
+        differ = [at for at, other in others.items() if other != count]  # a training before, or behind
+        comments += [str(Comment((at.file, at.line), f"for … in {at.text}: another training")) for at in differ]
+        drafted = isinstance(count, int) and count > 0 and not (one_step or differ)
         below.append(Entry("epochs", count if drafted else ASK, [where, *sources(value), *comments]))
     if not below and fit is not None:
         below.append(fit.epochs())

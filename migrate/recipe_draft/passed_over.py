@@ -29,6 +29,8 @@ from ..read_script.abstract_values import (
     is_known,
 )
 from ..read_script.expressions import truth
+from ..read_script.interpreter import CERTAINTIES, OPTION
+from ..read_script.statements import RAISES
 from ..read_script.syntax import ALTERS, DROPS, KEEPS, PASSES, REGISTERS, decorates
 from .data_flow import FUNCTIONS, GIVEN, NAMED, Flow, Statement
 from .recipe_entries import shown
@@ -186,7 +188,7 @@ DRIVEN = (
     *("*.Trainer*", "*.Learner", "*Runner", "*.Hook", "*lightning*.callbacks.*", "keras.callbacks.*", "*.Engine"),
     "*.LightningCLI",
 )
-EXITS = ("exit", "quit", "sys.exit", "os._exit")  # calls that end a run
+EXITS = ("exit", "quit", "sys.exit", "os._exit", "os.abort", "os.execv", "os.execvp")  # calls that end a run
 PLAIN_FUNCTIONS = ("int", "float", "str", "bool", "min", "max", "round", "abs", "dict", "list", "tuple", "range")
 # calls that are never omitted: those of torch that change their arguments, or global settings, and methods
 CHANGING = ("torch.nn.init.", "torch.nn.utils.", "torch.set_", "torch.use_", "torch.autograd.", "apex.", "torch.fx.")
@@ -378,6 +380,14 @@ def does_nothing(node: ast.stmt) -> bool:
     return plain or isinstance(node, (ast.Pass, ast.Global, ast.Nonlocal, ast.Raise))
 
 
+def given_on(node: ast.stmt) -> list[ast.expr] | None:
+    """What a generator gives by this statement, part by part; None where it is none of its."""
+    if not isinstance(node, ast.Expr) or not isinstance(node.value, (ast.Yield, ast.YieldFrom)):
+        return None
+    value = node.value.value
+    return value.elts if isinstance(value, ast.Tuple) else [value] if value is not None else []
+
+
 def hands_on(flow: Flow, call: ast.Call) -> bool:
     """Whether a call is that of the decorated function, in a decorator that only hands on what it does."""
     found = flow.reads.get(id(call.func), ()) if isinstance(call.func, ast.Name) else ()
@@ -529,3 +539,12 @@ def _gives_object(flow: Flow, node: ast.AST | None) -> bool:
 
 
 NO_OBJECTS = ("shape", "device", "dtype", "size", "item", "tolist", "numpy", "numel", "dim", "__name__", "training")
+
+
+def why_not(statement: Statement, flow: Flow) -> str:
+    """Why a statement does not run with the defaults."""
+    rank, conditions = flow.interpreter.reached.get(id(statement.node), (0, ()))
+    if CERTAINTIES[rank] != OPTION:
+        return "nothing that was read calls this"
+    raised = RAISES in conditions
+    return f"it runs only where {RAISES}" if raised else "it runs only with other arguments than the defaults, or never"

@@ -6,7 +6,7 @@ import ast
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -28,14 +28,17 @@ from ..read_script.abstract_values import (
     Origin,
     ParsedArguments,
     ScriptClass,
+    ScriptModule,
+    ScriptObject,
     Value,
+    is_known,
     known,
     origins,
     plain,
 )
-from ..read_script.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter
+from ..read_script.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter, joined
 from ..read_script.syntax import parts_of
-from .data_flow import ADDS, Flow
+from .data_flow import ADDS, Flow, Statement
 
 WORD = re.compile(r"[A-Za-z_][\w.-]*")  # a string that needs no quotes in YAML
 LARGEST = 10**18  # the reader takes whole numbers of at most 18 digits, and no infinity
@@ -471,3 +474,107 @@ def behind_names(parts: Iterable[ast.AST], interpreter: Interpreter, moves: Call
             if plainly and ast.unparse(part) != value and id(part) not in interpreter.varied and not moves(part):
                 found.setdefault(ast.unparse(part), repr(value))
     return ", ".join(f"{name} is {value}" for name, value in found.items())
+
+
+SETTINGS = (ParsedArguments, ScriptObject, ScriptClass, ScriptModule)
+MOST_SETTINGS = 100  # of one object that are said
+
+
+def held_settings(parts: Iterable[ast.AST], flow: Flow) -> Iterator[tuple[ast.expr, Value]]:
+    """Each object of settings that a statement mentions as a whole, with its expression; parts: the statement's nodes.
+
+    What the script's own functions get is read in these.
+    """
+    nodes = list(parts)
+    own = [call for call in nodes if isinstance(call, ast.Call) and flow.function_of(call) is not None]
+    taken = [one.value for one in nodes if isinstance(one, (ast.Attribute, ast.Subscript)) and not _is_table(one)]
+    taken += [given for call in own for given in (*call.args, *(k.value for k in call.keywords))]
+    within = {id(one) for one in (*taken, *(call.func for call in nodes if isinstance(call, ast.Call)))}
+    within |= {id(one) for one in nodes if _is_table(one)}
+    for node in (
+        one for one in nodes if isinstance(one, (ast.Name, ast.Attribute, ast.Call)) and id(one) not in within
+    ):
+        holder = flow.value(node)
+        plain_ = (not isinstance(node, ast.Call) or not [*node.args, *node.keywords]) and not _has_state(holder, flow)
+        if isinstance(holder, SETTINGS) and plain_ and settings_of(holder):
+            yield node, holder
+
+
+def behind_settings(parts: Iterable[ast.AST], flow: Flow, read: set[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Each such object (its id), with what it has: `args.lr is 0.1, args.b is 8`.
+
+    read: the objects (their ids) and names of which a statement that is accounted for reads one by itself, so that it
+    is said there.
+    """
+    for node, holder in held_settings(parts, flow):
+        pairs = ((k, v) for k, v in settings_of(holder).items() if (id(holder), k) not in read)
+        words = [f"{ast.unparse(node)}.{k} is {known(v)!r}" for k, v in pairs if not any(set_later(flow, k))]
+        if words and len(words) <= MOST_SETTINGS:
+            yield id(holder), ", ".join(words)
+
+
+def read_alone(flow: Flow, live: set[int]) -> set[tuple[int, str]]:
+    """The objects (their ids) and names of which a live statement reads one by itself."""
+    own = {id(one) for one in flow.options}  # args.lr = args.lr * 2
+    each = (s for s in flow.statements if id(s) in live and id(s) not in own)
+    nodes = (node for s in each for node in s.nodes if isinstance(node, ast.Attribute))
+    return {(id(flow.value(node.value)), node.attr) for node in nodes if isinstance(node.ctx, ast.Load)}
+
+
+def sets_held(targets: Iterable[ast.expr], flow: Flow, held: Container[int], read: set[tuple[int, str]]) -> bool:
+    """Whether one of these targets sets what such an object has, and that nothing reads by itself."""
+    stored = (one for one in targets if isinstance(one, ast.Attribute))
+    return any(id(of := flow.value(one.value)) in held and (id(of), one.attr) not in read for one in stored)
+
+
+def set_later(flow: Flow, name: str) -> Iterator[Statement]:
+    """The statements that set an attribute of this name, but not where its object is made: what it is then, or before,
+    they say themselves."""
+    for one in flow.attributes.get(name, ()):
+        of = one.statement
+        rank, _ = flow.interpreter.reached.get(id(of.node), (0, ()))
+        targets = getattr(of.node, "targets", [getattr(of.node, "target", None)])
+        stores = any(isinstance(part, ast.Attribute) and part.attr == name for part in targets)
+        if stores and CERTAINTIES[rank] != OPTION and not getattr(of.function, "name", "").startswith("__"):
+            yield of
+
+
+def _has_state(holder: Value | None, flow: Flow) -> bool:
+    """Whether methods of an object's class set its attributes: a meter, and no settings."""
+    lineage = holder.of.lineage() if isinstance(holder, ScriptObject) else ()
+    inside = (one for of in lineage if isinstance(of, ScriptClass) for one in flow.inside_of.get(id(of.node), ()))
+    later = (one for one in inside if not getattr(one.function, "name", "__").startswith("__"))
+    return any(isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store) for s in later for part in s.nodes)
+
+
+def _is_table(node: ast.AST) -> bool:
+    return getattr(node, "attr", "") == "__dict__"
+
+
+def settings_of(holder: Value | None) -> dict[str, Value]:
+    """The plain values that an object of options, a class, an object of one, or a file has, by their names."""
+    names: dict[str, Value] = {}
+    if isinstance(holder, ParsedArguments):
+        names = {name: holder.get(name) for name in (*holder.parser.defaults, *holder.assigned)}
+    elif isinstance(holder, ScriptModule):
+        names = holder.scope.names
+    elif isinstance(holder, (ScriptObject, ScriptClass)):
+        of = holder if isinstance(holder, ScriptClass) else holder.of
+        own = not (of.family() or of.library_base())
+        bases = [one for one in of.lineage() if isinstance(one, ScriptClass)] if own else []
+        names = {name: value for base in bases[::-1] for name, value in base.scope.names.items()}
+        names |= holder.attributes if isinstance(holder, ScriptObject) and bases else {}
+    return {
+        k: v
+        for k, v in names.items()
+        if not k.startswith("_") and is_known(v) and len(repr(known(v))) <= 2 * LONGEST_WORD
+    }
+
+
+def with_conditions(why: str, where: str, around: list[str], calls: str) -> str:
+    """A reason with the conditions around a statement and the calls of its function; where: the first of these in
+    words, which are the reason itself where there is no other."""
+    why = "" if why == where else why  # then all conditions are joined
+    more = joined([one for one in dict.fromkeys(around) if one not in why])
+    also = "and " * ("only where" in why)
+    return ", ".join(filter(None, (why, f"{also}only where {more}" * bool(more), calls)))

@@ -25,7 +25,6 @@ from ..read_script.abstract_values import (
     known,
 )
 from ..read_script.interpreter import CERTAINTIES, LONGEST, OPTION, PERHAPS, UNCALLED, joined
-from ..read_script.statements import RAISES
 from ..read_script.syntax import ALTERS, defined_alone
 from .data_flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, LOOPS, MOST_BEHIND, Definition, Flow, Statement
 from .passed_over import ENVIRONMENT, LEAVING_FUNCTIONS, decorators, matches, name_of, reason
@@ -94,7 +93,7 @@ def _others(flow: Flow, statement: Statement, without: ast.Call | None) -> Itera
         if isinstance(node, ast.Call):
             function = flow.function_of(node)
             inside = flow.inside_of.get(id(function), []) if function is not None else []
-            given = [] if node is without else flow.returns.get(id(function), [])
+            given = [] if node is without else flow.given_by(function)
             dropped = node is statement.alone  # nothing reads the result
             yield from (s for s, _ in given if s.calls or not dropped)
             if isinstance(function, ast.ClassDef):  # whoever gets the object may call what the script does not
@@ -102,7 +101,7 @@ def _others(flow: Flow, statement: Statement, without: ast.Call | None) -> Itera
                 yield from changed_later(flow, node, statement)
             elif dropped and without is None:
                 yield from (one for one in inside if _changes(flow, one))
-            yield from flow.options if function is None and _hands_options(flow, node) else ()
+            yield from _set_before(flow, node) if function is None else ()
         passed_on = isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called and not launches
         value = flow.value(node) if passed_on and isinstance(node, ast.expr) else None
         yield from flow.inside_of.get(id(value.node), []) if isinstance(value, ScriptFunction) else ()
@@ -411,13 +410,17 @@ def _values_in(value: Value | None, depth: int = 0) -> Iterator[Value]:
         yield from _values_in(one, depth + 1)
 
 
-def _hands_options(flow: Flow, call: ast.Call) -> bool:
-    """Whether a call gets all arguments of the command line at once, so that it may read any of them."""
+def _set_before(flow: Flow, call: ast.Call) -> Iterator[Statement]:
+    """The statements that set an argument of the command line, or what a class or an object of settings has, where a
+    call gets all of these at once, so that it may read any of them."""
     given = [*call.args, *(k.value for k in call.keywords)]
     for inner in list(given):
-        if isinstance(inner, ast.Call) and getattr(inner.func, "id", "") == "vars":
+        if isinstance(inner, ast.Call) and getattr(inner.func, "id", "") in ("vars", "dict", "asdict"):
             given += inner.args
-    return any(isinstance(flow.value(one), ParsedArguments) for one in given)
+    found = (flow.value(getattr(one, "value", one) if getattr(one, "attr", "") == "__dict__" else one) for one in given)
+    for value in found:
+        if isinstance(value, (ParsedArguments, ScriptObject, ScriptClass, ScriptModule)):
+            yield from (statement for statement, of in flow.stores if flow.value(of) is value)
 
 
 # functions that are called at several places, and values that are said
@@ -429,11 +432,17 @@ def named(flow: Flow) -> list[Statement]:
 
 
 def called_where(
-    statement: Statement, flow: Flow, runs: Callable[[Statement], bool], undecided: Callable[[Statement], list[str]]
+    statement: Statement,
+    flow: Flow,
+    runs: Callable[[Statement], bool],
+    undecided: Callable[[Statement], list[str]],
+    steps: set[int],
 ) -> str:
-    """The places that call a statement's function where they are several and one has a condition; else "".
+    """The places that call a statement's function where they are several and one has a condition, or that call it in
+    every round of a loop with a step in it, while the function has none; else "".
 
-    runs: whether a statement runs with the defaults. undecided: gives the undecided conditions of a statement.
+    runs: whether a statement runs with the defaults. undecided: gives the undecided conditions of a statement. steps:
+    the loops and functions (their ids) that hold a step.
     """
     function, seen = statement.function, set[int]()
     while function is not None and id(function) not in seen:
@@ -447,6 +456,11 @@ def called_where(
                 for one, found in zip(callers, conditions, strict=True)
             ]
             return f"called at {', and at '.join(places)}" if any(conditions) else ""
+        for caller in callers:
+            rounds = [one for one in caller.around if isinstance(one.node, LOOPS) and id(one) in steps]
+            if rounds and id(function) not in steps:
+                each = " ".join(rounds[-1].text.rstrip(":").split())
+                return f"called at {':'.join(map(str, caller.place))} in every round of {shortened(each, LONGEST)}"
         function = callers[0].function if callers else None
     return ""
 
@@ -579,12 +593,3 @@ def of_one_class(flow: Flow, definition: Definition, reader: Statement | None, n
         if one and (of := flow.class_of(one))
     ]
     return len(kinds) < 2 or any(id(one) in kind for one, kind in zip(owners, kinds[::-1], strict=True))
-
-
-def why_not(statement: Statement, flow: Flow) -> str:
-    """Why a statement does not run with the defaults."""
-    rank, conditions = flow.interpreter.reached.get(id(statement.node), (0, ()))
-    if CERTAINTIES[rank] != OPTION:
-        return "nothing that was read calls this"
-    raised = RAISES in conditions
-    return f"it runs only where {RAISES}" if raised else "it runs only with other arguments than the defaults, or never"

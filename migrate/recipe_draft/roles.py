@@ -465,8 +465,10 @@ class ValueKinds:
 
     def switches_otherwise(self, call: ast.Call) -> bool:
         """Whether train() or eval() switches only a part of the model, or all of it to evaluation mode before backward
-        passes: a recipe's model trains as a whole."""
+        passes: a recipe's model trains as a whole; and whether zero_grad() is that of what the draft does not have."""
         method, owner = getattr(call.func, "attr", ""), getattr(call.func, "value", call.func)
+        if method == "zero_grad":
+            return self.roles.role(owner) not in (OPTIMIZER, MODEL)
         if method not in MODES or self._part_of_a_model(owner):
             return method in MODES
         given = [known(self.flow.value(a) or Value()) for a in [*call.args, *(k.value for k in call.keywords)]]
@@ -488,9 +490,7 @@ class ValueKinds:
         if parts or id(statement) in self.flow.rebinds:
             return True
         changes = alone is not None and getattr(alone.func, "attr", "") in passed_over.CHANGERS
-        changes = changes or any(
-            self.flow.writes(c) or changes_outside(self.flow, c, live, open_) for c in statement.calls
-        )
+        changes = changes or any(changes_outside(self.flow, c, live, open_) for c in statement.calls)
         return changes or (alone is not None and id(self.flow.function_of(alone)) in open_)
 
     def _another_model(self, node: ast.expr) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -30,20 +30,20 @@ from ..read_script.abstract_values import (
 from ..read_script.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, joined
 from . import optimizer_sections, passed_over, relevance, trained_model
 from . import roles as role_names
-from .data_files import DataFiles
+from .carried_values import Counting, DataFiles
 from .data_flow import FUNCTIONS, LOOPS, Flow, Statement
 from .loss_sections import set_for_all
 from .optimizer_sections import computes, further_values, made_by, makers_in_models, measures, read_arguments, trains
 from .passed_over import Line, name_of
+from .recipe_entries import with_conditions
 from .relevance import by_callers, called_where, handed_values
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
-from .step_order import Counting, ends_early, holding_steps, misplaced, picks
+from .step_order import ends_early, generators, holding_steps, misplaced, picks
 from .trained_model import DEPTH, all_handed_over, changed_for_objects, changes_itself, overridden, trains_at
 from .trainers import read_by_libraries, used_by_draft
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
 HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # writing to one of these changes the training
-MAY_RUN = CERTAINTIES.index(PERHAPS)
 DRAFTED, ASKED, SILENT, LISTED = "drafted", "asked for", "silent", "listed"
 HEADS = (*LOOPS, ast.If, ast.Match, ast.Try, getattr(ast, "TryStar", ast.Try))
 COMPUTES = (ast.Slice, ast.BinOp, ast.UnaryOp, ast.Compare, ast.ListComp, ast.GeneratorExp)
@@ -109,12 +109,12 @@ class Account:
         runs = (s for s in own if {id(s), id(s.owner)} & marked or s.stands_at(at) or trains_at(flow, s, is_model))
         self.open = {id(s.function) for s in runs if s.function is not None}
         steps, functions = holding_steps(flow, self.acting.values())
-        self._steps, self.open = self._steps | steps, self.open | functions
+        self._steps, self.open = self._steps | steps, self.open | functions | generators(flow, self.roles)
         self.roles.open, self.roles.steps = self.open, self._steps
         self._mark_ends()
         self.live = relevance.reach(flow, self.acting.values())
         self._read = read_arguments(flow, self.live)
-        self.counting, self._said_of = Counting.read(flow), set[int]()
+        self.counting, self._said_of = Counting.read(flow, self.live, self.open), set[int]()
         while self._opens_more():
             pass
         self._unseen = further_values(flow, self._is_elsewhere) | changed_for_objects(flow, self.live, self.open)
@@ -264,7 +264,10 @@ class Account:
             return "it declares an argument, whose default stands where it is used"
         if call.func.attr == "to" and any(map(self.roles.is_dtype, [*call.args, *(k.value for k in call.keywords)])):
             return None
-        return None if self._values.switches_otherwise(call) else passed_over.method_reason(call.func.attr)
+        known = call.func.attr != "zero_grad" or self.roles.role(call.func.value) in (OPTIMIZER, MODEL)
+        return (
+            passed_over.method_reason(call.func.attr) if known and not self._values.switches_otherwise(call) else None
+        )
 
     def _mark_ends(self) -> None:
         """Mark statements that leave a training loop under a condition, which decide how long or on what is trained."""
@@ -307,25 +310,17 @@ class Account:
         """The conditions of a statement in words, or ""."""
         return f"only where {joined(found)}" if (found := self._undecided(statement, all_)) else ""
 
-    def _loops(self, statement: Statement, depth: int = 0) -> list[Statement]:
-        """The loops without a step around a statement and the only call of its function: how often it runs."""
-        callers = self.flow.calls.get(id(statement.function), []) if depth < DEPTH else []
-        only = list({id(one): one for one, _, _ in callers if self._runs(one)}.values())
-        outer = self._loops(only[0], depth + 1) if len(only) == 1 else []
-        return outer + [one for one in statement.around if isinstance(one.node, LOOPS) and id(one) not in self._steps]
-
     def _line(self, statement: Statement, kinds: Kinds, verdict: str, why: str) -> Line:
-        around = self._loops(statement)
+        if verdict != LISTED:
+            return Line(statement, kinds, verdict, why)
+        around = trained_model.loops_around(self.flow, statement, self._runs, self._steps)
         loops = [" ".join(head.text.rstrip(":").split()) for head in around]
         first = [one for one in around[::-1] if id(one) not in self._said_of]  # its values are said once
-        self._said_of |= {id(one) for one in first if verdict == LISTED}
-        said: Iterable[str] = dict.fromkeys(
-            self.counting.values(s, why * (s is statement)) for s in (statement, *first)
-        )
-        said = [*said, handed_values(statement, self.flow, self._runs)] if verdict == LISTED else ()
-        return Line(statement, kinds, verdict, why, ", inside of ".join(loops[::-1]), ", ".join(filter(None, said)))
-
-    # judging
+        self._said_of |= {id(one) for one in first}
+        said = [self.counting.values(s, why * (s is statement)) for s in (statement, *first)]
+        said += [handed_values(statement, self.flow, self._runs), *self.counting.settings(statement)]
+        values = ", ".join(dict.fromkeys(filter(None, said)))
+        return Line(statement, kinds, verdict, why, ", inside of ".join(loops[::-1]), values)
 
     def _judged(self, statement: Statement) -> Line | None:
         kinds = frozenset().union(
@@ -338,22 +333,19 @@ class Account:
         verdict, why = self._verdict(statement, kinds)
         if verdict == LISTED:
             anew = id(statement.function) not in self._said_of  # only at a function's first line
-            calls = called_where(statement, self.flow, self._runs, self._undecided) if anew else ""
+            calls = called_where(statement, self.flow, self._runs, self._undecided, self._steps) if anew else ""
             self._said_of.add(id(statement.function))
-            every = [self._undecided(statement), self._undecided(statement, all_=True)]
-            around = [*every[0], *every[1], *by_callers(statement, self.flow, self._runs)]
-            why = "" if why == self._where(statement) else why  # then all conditions are joined
-            more = joined([one for one in dict.fromkeys(around) if one not in why])
-            also = "and " * ("only where" in why)
-            why = ", ".join(filter(None, (why, f"{also}only where {more}" * bool(more), calls)))
+            around = [one for all_ in (False, True) for one in self._undecided(statement, all_)]
+            around += by_callers(statement, self.flow, self._runs)
+            why = with_conditions(why, self._where(statement), around, calls)
         return self._line(statement, kinds, verdict, why)
 
     def _ends(self, lines: list[Line]) -> Iterator[Line]:
-        """Statements that leave a loop, or a round of it, with listed statements: they decide how often these run."""
+        """Statements that leave a loop with listed statements, or a round of it: they decide how often these run."""
         filled = {id(head) for line in lines if line.verdict == LISTED for head in line.statement.around}
         counted = {id(line.statement) for line in lines if line.verdict == LISTED}
         for statement in self.flow.statements:
-            loops = self._loops(statement, DEPTH)  # its own
+            loops = trained_model.loops_around(self.flow, statement, self._runs, self._steps, DEPTH)  # its own
             leaves = isinstance(statement.node, (ast.Break, ast.Continue, ast.Return)) and id(statement) not in counted
             if leaves and loops and id(loops[-1]) in filled and not self._by_kind(statement):
                 yield self._line(statement, NONE, LISTED, self._where(statement))
@@ -422,27 +414,29 @@ class Account:
         node, defines = statement.node, (ast.Import, ast.ImportFrom, *FUNCTIONS, ast.ClassDef)
         if isinstance(node, defines) and id(statement) not in self.misplaced:
             return "a definition, which does nothing until it is used"
-        if passed_over.does_nothing(node) or (isinstance(node, ast.Assert) and not self._writes(statement)):
+        cuts = id(statement) in self.misplaced
+        if (passed_over.does_nothing(node) and not cuts) or (
+            isinstance(node, ast.Assert) and not self._writes(statement)
+        ):
             return "it computes nothing that trains"
         if self._within(statement) and id(statement.function) not in self.open:
             if not self._of_part(statement):
                 return "only models and data sets call this function, and they are accounted for where they are made"
-            assert statement.owner is not None
             made = passed_over.MADE if id(statement.owner) in self._made else passed_over.NOT_MADE
-            return f"inside {statement.owner.name}, {made}"
-        if not self._runs(statement):
-            return relevance.why_not(statement, self.flow)
+            return f"inside {getattr(statement.owner, 'name', None)}, {made}"
+        if not self._runs(statement) and id(statement) not in self.misplaced:
+            return passed_over.why_not(statement, self.flow)
         closed = statement.function is not None and id(statement.function) not in self.open
-        if closed and self.misplaced.get(id(statement)) != passed_over.SETTING:
+        if closed and id(statement) not in self.misplaced:
             return "inside a function that only computes, which is accounted for where it is called"
         return None
 
     def _writes(self, of: Statement) -> bool:
         """Whether it changes something of training, or what a live statement reads."""
-        return id(of) in self.acting or (id(of) in self.live and any(map(self._writes_by, of.calls)))
+        return id(of) in self.acting or (id(of) in self.live and self._write_outside(of.calls))
 
-    def _writes_by(self, call: ast.Call) -> bool:
-        return bool(self.flow.writes(call)) or trained_model.changes_outside(self.flow, call, self.live, self.open)
+    def _write_outside(self, calls: list[ast.Call]) -> bool:
+        return any(trained_model.changes_outside(self.flow, one, self.live, self.open) for one in calls)
 
     def _within(self, statement: Statement) -> bool:
         """Whether it is part of a model's or data set's class, or of a function that only such classes call."""
@@ -460,12 +454,14 @@ class Account:
         node = statement.node
         if isinstance(node, (ast.For, ast.AsyncFor)):
             return "the loop over batches" if self.roles.loops_over(node.iter) == role_names.LOADER else None
-        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return)) and node.value is not None:
-            several, targets = isinstance(node.value, ast.Tuple), getattr(node, "targets", [])
-            parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+        gives = isinstance(value := getattr(node, "value", None), ast.Yield) and isinstance(node, ast.Expr)
+        value = value.value if isinstance(value, ast.Yield) and gives else value
+        if (gives or isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return))) and value is not None:
+            several, targets = isinstance(value, ast.Tuple), getattr(node, "targets", [])
+            parts = value.elts if isinstance(value, ast.Tuple) else [value]
             unpacks = not several and any(isinstance(one, (ast.Tuple, ast.List)) for one in targets)
             given = {self.roles.exact(part) for part in parts}
-            if parts and None not in given and (not unpacks or given == {role_names.BATCH} or self._hands(node.value)):
+            if parts and None not in given and (not unpacks or given == {role_names.BATCH} or self._hands(value)):
                 simple = all(isinstance(one, (ast.Name, ast.Tuple, ast.Attribute)) for one in targets)
                 words = "the step of a recipe" if given - {role_names.LOADER, "evaluation"} else passed_over.LOADS
                 return words if simple else None
@@ -509,7 +505,7 @@ class Account:
                 self.passed(one) or self._plain_call(one) or self.roles.exact(one) for one in inner
             )  # the values in it are used later
             cut = any(isinstance(p, COMPUTES) for p in ast.walk(value.func)) or picks(self.roles, value, self._steps)
-            changes = any(self._changes(one) or self._writes_by(one) for one in inner) or id(statement) in self.acting
+            changes = any(map(self._changes, inner)) or self._write_outside(inner) or id(statement) in self.acting
             if found and not kept and not changes and not used and not (cut and isinstance(node, ast.Assign)):
                 return found
             called = self.flow.value(value.func)
@@ -524,6 +520,7 @@ class Account:
                 given = [self.kinds(a) for a in [*value.args, *(k.value for k in value.keywords)]]
                 read = isinstance(start, ScriptFunction) and id(start.node) in self.open
                 chosen = self._where(statement) and optimizer_sections.set_elsewhere(statement, self.flow)
+                chosen = chosen or self.counting.starts_anew(statement)
                 if not called.family() and (read or not given) and not chosen:  # its arguments are followed
                     return "it makes an object, whose use is accounted for one by one"
         return None
@@ -557,9 +554,12 @@ class Account:
     def _plain_value(self, statement: Statement, kinds: Kinds) -> str | None:
         """The reason where a statement only computes a known value, whose uses are drafted or listed; else None."""
         node = statement.node
+        if (given := passed_over.given_on(node)) is not None and id(statement) not in self.acting:
+            return "it passes values on" if all(map(relevance.is_path, given)) else None
         unseen = self._unseen & set(map(id, statement.defines))  # what reads it does not show the change
-        if unseen or self.counting.too_long(node) or not isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return)):
-            return None
+        hidden = unseen or self.counting.too_long(node) or self.counting.starts_anew(statement)
+        if hidden or not isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return)):
+            return None  # its uses do not show that
         begins = getattr(statement.function, "name", "") == "__init__" and isinstance(node.value, ast.Name)
         handed = begins or isinstance(node, ast.Return)  # it stores the object's arguments
         heavy = kinds & HEAVY or (LOSS in kinds and id(statement) in self.acting)
@@ -569,12 +569,12 @@ class Account:
         kept = [one for one in written if isinstance(one, (ast.Attribute, ast.Subscript))]
         others = [one for one in kept if not self._plain_holder(one.value)]
         changed = (isinstance(one, ast.Subscript) or self._values.of_a_library(one.value) for one in others)
-        rank, _ = self.interpreter.reached.get(id(node), (0, ()))  # where it does not run, another value stays
-        if any(self._values.is_data(one.value) for one in kept) or any(changed) or (kept and rank == MAY_RUN):
+        rank, _ = self.interpreter.reached.get(id(node), (0, ()))
+        stays = kept and CERTAINTIES[rank] == PERHAPS  # where it does not run, another value
+        if stays or any(self._values.is_data(one.value) for one in kept) or any(changed):
             return None  # it changes an existing object
         if all(isinstance(part, passed_over.LITERAL) for part in ast.walk(node.value)):
-            anew = self.counting.starts_anew(statement)  # its uses do not show that
-            return None if anew else passed_over.said_of(self.flow, statement, passed_over.USED)
+            return passed_over.said_of(self.flow, statement, passed_over.USED)
         parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
         if isinstance(node, ast.Return) and id(statement) not in self.acting and all(map(relevance.is_path, parts)):
             return "it passes values on"

@@ -9,34 +9,24 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
-from ...printable import shortened
 from .. import library_names as families
 from ..read_script.abstract_values import (
-    Constant,
-    DictValue,
     LibraryObject,
-    ListValue,
-    ParsedArguments,
-    ScriptClass,
-    ScriptFunction,
-    is_known,
     known,
 )
-from ..read_script.expressions import truth
-from ..read_script.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter
-from ..read_script.syntax import root
-from ..source_files import ScriptFile
-from .data_flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, LOOPS, Definition, Flow, Statement
-from .passed_over import LEAVING_ATTRIBUTES, name_of
-from .recipe_entries import LONGEST_WORD, Comment, behind_names, place, shown, sources
-from .roles import EMA, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, STRONGEST, Roles
+from .data_flow import COMPOUND, EACH, FUNCTIONS, IS, LOOPS, Definition, Flow, Statement
+from .passed_over import EXITS, LEAVING_ATTRIBUTES, name_of
+from .roles import EMA, LOADER, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, STRONGEST, Roles
 from .trained_model import UPDATE, Event, events, several_train
 
-SHORT = 20  # statements of a function whose values are said where it is handed over
 EARLY = "before there are gradients of this step"
 NO_UPDATE = "no step() of an optimizer was found that takes these gradients"
+APART = "no step() of an optimizer takes these gradients in the same round"
+EACH_PART = "at every micro-batch: an update only takes the gradients of the last one"
+IDLE = "with the defaults of the arguments nothing trains"
+BEHIND, MOST_NESTED = "what trains stands behind it, and never runs", 4
+ENDS = "the run ends here, and its steps come later"
 CLEAR, RUN, BACKWARD, UNSCALE, CLIP = "clear", "run", "backward", "unscale", "clip"
 RESCALE, AVERAGE, MOVE, MAKE = "rescale", "average", "move", "make"
 TWICE = {RUN: "the model runs again", UPDATE: "a second update", BACKWARD: "a second backward pass"}
@@ -67,6 +57,13 @@ def holding_steps(flow: Flow, acting: Iterable[Statement]) -> tuple[set[int], se
     return found | functions, functions
 
 
+def generators(flow: Flow, roles: Roles) -> set[int]:
+    """The generators (their ids) that loops over batches go through, while a recipe's batches are the loader's own."""
+    heads = [s for s in flow.statements if isinstance(s.node, (ast.For, ast.AsyncFor))]
+    over = (s for s in heads if roles.loops_over(s.expressions[-1]) == LOADER)
+    return {one for s in over for call in s.calls if flow.yields.get(one := id(flow.function_of(call)))}
+
+
 def ends_early(statement: Statement, acting: dict[int, Statement], steps: set[int]) -> bool:
     """Whether this is a `return` without a value before what trains in its function, which has a step."""
     bare = isinstance(statement.node, ast.Return) and statement.node.value is None
@@ -74,62 +71,6 @@ def ends_early(statement: Statement, acting: dict[int, Statement], steps: set[in
         return False
     line = statement.node.lineno
     return any(one.function is statement.function and one.node.lineno > line for one in acting.values())
-
-
-def accumulate(interpreter: Interpreter) -> tuple[int, list[str], set[str]]:
-    """The number of micro-batches of a step, where it is written, and the condition.
-
-    It is N where the only optimizer steps under `… % N == 0`, directly or through a GradScaler, while backward passes
-    run without that condition, and gradients are cleared only under it.
-    """
-    if several_train(interpreter):
-        return 1, [], set()
-    for seen in interpreter.seen:
-        steps = seen.name.endswith(".step") and getattr(seen.receiver, "family", "") == families.OPTIMIZER
-        if not steps and not seen.name.endswith("GradScaler.step"):
-            continue
-        for test, scope in seen.tests:
-            if not _every_batch(interpreter, test, scope.source):
-                continue
-            for node in ast.walk(test):
-                modulo = node.left if isinstance(node, ast.Compare) else None
-                if isinstance(modulo, ast.BinOp) and isinstance(modulo.op, ast.Mod):
-                    value = interpreter.value(modulo.right, scope)
-                    count = known(value)
-                    if type(count) is int and 1 <= count <= 4096 and truth(value):
-                        text = scope.source.text(test)
-                        return count, [place(seen), *sources(value)], {shortened(text, LONGEST)}
-    return 1, [], set()
-
-
-ACCUMULATING = ("gradient_accumulation_steps", "accumulate_grad_batches")  # options of accelerate, Trainers, Lightning
-
-
-def accumulated_by_library(flow: Flow, drafted: ast.expr | None) -> str | None:
-    """Words for another call that has a library add up the gradients of several batches; None where there is none."""
-    for statement in flow.statements:
-        for call in statement.calls:
-            given = next((k.value for k in call.keywords if k.arg in ACCUMULATING), None)
-            own = isinstance(flow.value(call.func), (ScriptFunction, ScriptClass))
-            once = given is not None and is_known(value := flow.value(given)) and known(value) in (None, 1)
-            if given is not None and not own and not once and call is not drafted:
-                words = f"{shown(statement.text)}: a step of the optimizer takes several batches of a loader"
-                return str(Comment(statement.place, words))
-    return None
-
-
-def _every_batch(interpreter: Interpreter, test: ast.expr, source: ScriptFile) -> bool:
-    """Whether backward passes run outside of a condition, and gradients are cleared only inside of it."""
-    inside: dict[str, list[bool]] = {"backward": [], "zero_grad": []}
-    for node in ast.walk(source.tree):
-        if not isinstance(node, ast.If) or node.test is not test:
-            continue
-        within = {id(inner) for statement in node.body for inner in ast.walk(statement)}
-        loops = [one for one in ast.walk(source.tree) if isinstance(one, (ast.For, ast.While)) and node in one.body]
-        for inner in ast.walk(loops[0]) if loops else ():
-            if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in inside:
-                inside[inner.func.attr].append(id(inner) in within)
-    return not any(inside["backward"]) and bool(inside["backward"]) and all(inside["zero_grad"])
 
 
 def misplaced(flow: Flow, roles: Roles, runs: Runs, undecided: Undecided) -> dict[int, str]:
@@ -145,17 +86,65 @@ def misplaced(flow: Flow, roles: Roles, runs: Runs, undecided: Undecided) -> dic
     for event in sorted((one for one in found if (one.kind, one.at) not in outer), key=lambda event: event.at):
         of.setdefault(event.kind, []).append(event)
     backward = of.get(BACKWARD, [])
+    unmet = _cuts_off(flow, runs, undecided)
     loops = [head for head, *_ in backward[0].around if isinstance(head.node, LOOPS)] if backward else []
     made = [(head, [one for one in of.get(UPDATE, []) if one.loop is head]) for head in loops[::-1]]
     loop, updates = next(((head, found) for head, found in made if found), (None, []))  # around a loop of micro-batches
     if loop is None:
-        alone = backward and of.get(MAKE) and not of.get(UPDATE)
-        return {id(backward[0].statement): NO_UPDATE} if alone else {}
+        alone = backward and of.get(MAKE) and not of.get(UPDATE) and not several_train(flow.interpreter)
+        apart = backward and of.get(UPDATE) and (loops or any(one.loop for one in of[UPDATE]))
+        return unmet | ({id(backward[0].statement): NO_UPDATE if alone else APART} if alone or apart else {})
     said = {id(one.statement): why for one, why in [*_wrong(of, loop, backward, updates, roles, undecided)][::-1]}
+    said |= unmet | dict(_ends_before(flow, updates[0], runs, undecided))
     for statement in _again(of[UPDATE], updates[0], runs, undecided):
         where = f", only where {' and '.join(undecided(statement))}" if undecided(statement) else ""
         said.setdefault(id(statement), f"steps run here too{where}; a recipe's epoch is one loop over its batches")
     return said
+
+
+def _ends_before(
+    flow: Flow, first: Event, runs: Callable[[Statement], bool], undecided: Callable[..., list[str]]
+) -> Iterator[tuple[int, str]]:
+    """The statements (their ids) that end the run before its steps, or in their first round, each with words; but not
+    those that refuse a start under a condition, as `raise` does: `sys.exit("no data")`."""
+    for statement in flow.statements:
+        exits = [call for call in statement.calls if name_of(flow, call) in EXITS]
+        if not exits or not runs(statement):
+            continue
+        refuses = any(known(flow.value(call.args[0])) not in (0, None) for call in exits if call.args)
+        where = list(undecided(statement)) if exits == [statement.alone] else ["a part of the line says so"]
+        for event in events(flow, statement, "leave"):
+            same = event.calls[0].source is first.calls[0].source and event.meets(first)
+            heads = [head for head, *_ in first.around if isinstance(head.node, LOOPS)]
+            shared = any(head is one for head, *_ in event.around for one in heads)
+            if same and (event.at < first.at or (shared and not where)) and not (where and refuses):
+                yield id(statement), ENDS + (f", only where {' and '.join(where)}" if where else "")
+
+
+def _cuts_off(flow: Flow, runs: Callable[[Statement], bool], undecided: Callable[..., list[str]]) -> dict[int, str]:
+    """Statement (its id) -> words, for a `raise` or a `return` that surely runs, with steps behind it in its block."""
+    trees = {one.node.name: one.node for one in flow.statements if isinstance(one.node, FUNCTIONS)}
+    steps: set[str] = {"backward", "step"}
+    for _ in range(MOST_NESTED):  # functions that call such functions
+        steps |= {name for name, node in trees.items() if steps & set(_called(node))}
+    found = {}
+    for one in (s for s in flow.statements if isinstance(s.node, (ast.Raise, ast.Return)) and runs(s)):
+        surely = id(one.node) in flow.interpreter.reached and not undecided(one)
+        near = flow.inside_of.get(id(one.function), []) if surely else []
+        later = [s for s in near if s.source is one.source and s.around == one.around and s.place > one.place]
+        if any(steps & set(_called(s.node)) for s in later if not isinstance(s.node, (*FUNCTIONS, ast.ClassDef))):
+            found[id(one)] = BEHIND
+    direct = [s for s in flow.statements if {"backward", "step"} & {getattr(c.func, "attr", "") for c in s.calls}]
+    idle = direct and not any(map(runs, direct))  # with the arguments' defaults
+    for one in (s for s in flow.statements if idle and s.function is None and not isinstance(s.node, COMPOUND)):
+        if steps & set(_called(one.node)) and not runs(one):
+            found[id(one)] = IDLE
+    return found
+
+
+def _called(tree: ast.AST) -> Iterator[str]:
+    calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
+    yield from (getattr(func, "attr", getattr(func, "id", "")) for func in calls)
 
 
 def _again(every: list[Event], first: Event, runs: Runs, undecided: Undecided) -> Iterator[Statement]:
@@ -164,10 +153,11 @@ def _again(every: list[Event], first: Event, runs: Runs, undecided: Undecided) -
     for event in (one for one in every if one.at != first.at and all(map(runs, one.calls))):
         loops = [(head, level) for head, _, level in event.around if isinstance(head.node, LOOPS)]
         round_ = any(id(head) in parts and event.at[:level] == first.at[:level] for head, level in loops)
-        if not round_ or any(parts.get(id(head), part) != part for head, part, _ in event.around):
-            continue  # or they are in two branches of a condition
         split = next((at for at, (mine, other) in enumerate(zip(event.at, first.at, strict=False)) if mine != other), 0)
         own = [head for head, level in loops if level == split and id(head) not in parts]
+        later = event.statement is first.statement and event.at > first.at and not (own or undecided(event.calls[0]))
+        if not (round_ or later) or any(parts.get(id(head), part) != part for head, part, _ in event.around):
+            continue  # or they are in two branches of a condition
         if split < len(event.at) - 1:  # where a condition decides, this call may make none
             inner = [head for head, _, level in event.around if level > split and isinstance(head.node, ast.If)]
             yield from () if inner else (event.calls[split],)
@@ -189,14 +179,19 @@ def _wrong(
     def before(event: Event, others: list[Event]) -> bool:
         return any(other.at < event.at and other.meets(event) for other in others)
 
-    clears = inside(CLEAR)
+    def round_of(event: Event) -> Statement | None:  # of the loops around the backward pass, and not over parameters
+        heads = [head for head, *_ in event.around if isinstance(head.node, LOOPS)]
+        return next((head for head in heads[::-1] if any(head is one for one, *_ in backward[0].around)), None)
+
+    clears = [one for one in of.get(CLEAR, []) if round_of(one) is loop]
     always = [set(undecided(one.statement)) for one in backward]  # conditions of the backward passes too are harmless
     good = [one for one in clears if all(set(undecided(one.statement)) <= each for each in always)]
     if not good:
         for event in of.get(CLEAR, []):
             where = " and ".join(undecided(event.statement)) if event in clears else ""
             what = f"only where {where}: else" if where else "not at every step:"
-            yield event, f"{what} gradients add up"
+            each = not where and event.loop is backward[0].loop is not loop
+            yield event, EACH_PART if each else f"{what} gradients add up"
         if not of.get(CLEAR):
             yield backward[0], "nothing clears the gradients, so they add up from step to step"
     if roles.accumulate > 1 and not any(map(roles.divides, roles.flow.statements)):
@@ -347,7 +342,7 @@ def _kinds(flow: Flow, roles: Roles, statement: Statement) -> Iterator[str]:
             yield CLEAR
         elif method in ("backward", "manual_backward"):
             yield BACKWARD
-        elif method == "step" and owner in (OPTIMIZER, SCALER):
+        elif method == "step" and (owner in (OPTIMIZER, SCALER) or (owner is None and _named_so(call, flow))):
             yield UPDATE
         elif method == "step" and owner == SCHEDULE:
             yield MOVE
@@ -359,6 +354,13 @@ def _kinds(flow: Flow, roles: Roles, statement: Statement) -> Iterator[str]:
             yield AVERAGE
         elif roles.exact(call) == OUTPUT and roles.role(call.func) == MODEL and not _measures(flow, statement):
             yield RUN
+
+
+def _named_so(call: ast.Call, flow: Flow) -> bool:
+    """Whether a method is that of what has an optimizer's name, where no optimizers are known."""
+    of = getattr(call.func, "value", None)
+    named = families.habit(getattr(of, "attr", getattr(of, "id", ""))) == families.OPTIMIZER
+    return named and not several_train(flow.interpreter)
 
 
 def _measures(flow: Flow, statement: Statement) -> bool:
@@ -390,167 +392,3 @@ def _of_a_round(flow: Flow, part: ast.Subscript | ast.Attribute, loops: set[int]
         if one.way == EACH and id(one.statement) in loops and (path or not whole):
             return getattr(part, "attr", "") not in LEAVING_ATTRIBUTES
     return False
-
-
-@dataclass(frozen=True)
-class Counting:
-    """The counters of a script, of which reading only knows the first value.
-
-    attributes: those that a method or a loop computes from their old value; names: variables that are added to, with
-    their function; set_again: attributes that a method and another statement set; each: the variables of loops;
-    carried: a statement (its id) -> the names that it sets for the next round of a loop, with what they begin with.
-    """
-
-    flow: Flow
-    attributes: frozenset[str]
-    names: frozenset[tuple[int, str]]
-    set_again: frozenset[str]
-    each: frozenset[str]
-    carried: dict[int, dict[str, str]]
-
-    @classmethod
-    def read(cls, flow: Flow) -> Counting:
-        """The counters in all statements of a script."""
-        attributes: set[str] = set()
-        names: set[tuple[int, str]] = set()
-        setters: dict[str, list[bool]] = {}  # of each attribute: whether it is a method
-        for statement in flow.statements:
-            node, value = statement.node, getattr(statement.node, "value", None)
-            for one in (part for target in _targets(statement) for part in ast.walk(target)):
-                if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store):
-                    setters.setdefault(one.attr, []).append(_is_method(statement))
-            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-                names.add((id(statement.function), node.target.id))
-            if value is None or not (_is_method(statement) or _in_a_loop(statement)):
-                continue
-            read = {ast.unparse(part) for part in ast.walk(value) if isinstance(part, ast.Attribute)}
-            written = [one for one in _targets(statement) if isinstance(one, ast.Attribute)]
-            attributes |= {one.attr for one in written if isinstance(node, ast.AugAssign) or ast.unparse(one) in read}
-        set_again = {name for name, found in setters.items() if any(found) and len(found) > 1}
-        heads = [part for s in flow.statements for part in (s.node, *s.nodes)]
-        loops = (part.target for part in heads if isinstance(part, (ast.For, ast.AsyncFor, ast.comprehension)))
-        each = {part.id for target in loops for part in ast.walk(target) if isinstance(part, ast.Name)}
-        found = frozenset(attributes), frozenset(names), frozenset(set_again), frozenset(each)
-        return cls(flow, *found, _carried(flow))
-
-    def of(self, node: ast.expr) -> bool:
-        """Whether an expression reads such an attribute."""
-        return any(isinstance(part, ast.Attribute) and part.attr in self.attributes for part in ast.walk(node))
-
-    def values(self, statement: Statement, why: str = "") -> str:
-        """The values of the names in a statement and in its conditions, as `why` says them; what those that it sets for
-        the next round begin with; both values of one that has two: `x is 4, step begins with 0, w is 1 or 2`."""
-        begin = [f"{name} begins with {v}" for name, v in self.carried.get(id(statement), {}).items() if v]
-        several = {node.id: self._several(node) for node in statement.nodes if isinstance(node, ast.Name)}
-        either = [f"{name} is {' or '.join(found)}" for name, found in several.items() if found and all(found)]
-        tests = [head for head in statement.around if isinstance(head.node, ast.If)]
-        said = (part for head in tests if head.source.text(head.expressions[0])[:40] in why for part in head.nodes)
-        parts = [*statement.nodes, *said, *self._handed_over(statement)]
-        plain = behind_names(parts, self.flow.interpreter, self.moves)
-        return ", ".join(filter(None, [plain, *self._tables(statement), *begin, *either]))
-
-    def _handed_over(self, statement: Statement) -> Iterator[ast.AST]:
-        """What a short function that a statement hands over reads of the function around it, or of its object: `steps`
-        of `warmed(opt, steps)`, which makes `LambdaLR(opt, ramp)`."""
-        called = {id(call.func) for call in statement.calls}
-        parts = (one for one in statement.nodes if isinstance(one, (ast.Name, ast.Attribute)) and id(one) not in called)
-        functions = {id(of.node): of for one in parts if isinstance(of := self.flow.value(one), ScriptFunction)}
-        for of in functions.values():
-            inside = self.flow.inside_of.get(id(of.node), [])
-            nodes = (node for one in inside if len(inside) <= SHORT for node in one.nodes)
-            for node in (node for node in nodes if isinstance(node, ast.expr)):
-                ways = self.flow.reads.get(id(root(node)), ())
-                around = (id(one.statement.node) if one.way == GIVEN else id(one.statement.function) for one in ways)
-                outer = of.scope.parent is not None and of.owner is None and id(of.node) not in around
-                own = isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "self"
-                if (ways and outer) or (own and of.receiver is not None):
-                    yield node
-
-    def too_long(self, node: ast.stmt) -> bool:
-        """Whether a statement has a table of numbers that is too long to be said where it is read."""
-        value = self.flow.value(node.value) if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value else None
-        return isinstance(value, DictValue) and is_known(value) and len(repr(known(value))) > LONGEST_WORD
-
-    def _tables(self, statement: Statement) -> Iterator[str]:
-        """The short lists and tables that its calls are given by name."""
-        given = (one for call in statement.calls for one in (*call.args, *(k.value for k in call.keywords)))
-        named = [one.value if isinstance(one, ast.Starred) else one for one in given]
-        named += [statement.node.iter] if isinstance(statement.node, (ast.For, ast.AsyncFor)) else []
-        for one in (one for one in named if isinstance(one, (ast.Name, ast.Attribute))):
-            value, name = self.flow.value(one), getattr(one, "id", getattr(one, "attr", ""))
-            varied = id(one) in self.flow.interpreter.varied or name in self.flow.changing
-            if isinstance(value, (ListValue, DictValue)) and not varied and not self.moves(one):
-                text = repr(known(value))
-                if is_known(value) and known(value) and len(text) <= LONGEST_WORD:
-                    yield f"{ast.unparse(one)} is {text}"
-
-    def moves(self, node: ast.AST) -> bool:
-        """Whether a name, an attribute or an element may have another value whenever it is read."""
-        if isinstance(node, ast.Name):
-            return node.id in self.each or any(node.id == name for _, name in self.names) or bool(self._several(node))
-        if isinstance(node, ast.Attribute):
-            written = (part for one in self.flow.options for target in _targets(one) for part in ast.walk(target))
-            of_line = isinstance(self.flow.value(node.value), ParsedArguments)  # args.k is not self.k
-            stays = of_line and all(getattr(part, "attr", "") != node.attr for part in written)
-            return not stays and (node.attr in self.attributes or node.attr in self.set_again)
-        return isinstance(node, ast.Subscript) and self.moves(node.value)
-
-    def _several(self, node: ast.Name) -> list[str]:
-        """The values of a name that has one or another by a condition that reading does not decide, each as text, ""
-        for what is no number or string; nothing where it has one value."""
-        ways = [one for one in self.flow.reads.get(id(node), ()) if one.way == IS and one.value is not None]
-        reached = self.flow.interpreter.reached
-        ranks = {id(one): reached.get(id(one.statement.node), (0, ()))[0] for one in ways}
-        live = [one for one in ways if CERTAINTIES[ranks[id(one)]] != OPTION]
-        values = sorted({_text(self.flow, one) for one in live})
-        return values if len({ranks[id(one)] for one in live}) > 1 and len(values) > 1 else []
-
-    def starts_anew(self, statement: Statement) -> bool:
-        """Whether it sets such a counter again, in a method or in a round of a loop, or a name for the next round."""
-        targets = _targets(statement)
-        if id(statement) in self.carried:
-            return True
-        if _is_method(statement) and any(isinstance(one, ast.Attribute) and self.of(one) for one in targets):
-            return True
-        names = {(id(statement.function), one.id) for one in targets if isinstance(one, ast.Name)}
-        return _in_a_loop(statement) and bool(names & self.names)
-
-
-def _carried(flow: Flow) -> dict[int, dict[str, str]]:
-    """The statements that set a name which an earlier statement of their loop reads, in the next round."""
-    found: dict[int, dict[str, str]] = {}
-    for reader in flow.statements:
-        loops = {id(head) for head in (*reader.around, reader) if isinstance(head.node, LOOPS)}
-        for node in reader.nodes if loops else ():
-            ways = flow.reads.get(id(node), frozenset()) if isinstance(node, ast.Name) else frozenset()
-            for one in (one for one in ways if one.way in (IS, ADDS) and one.value is not None):
-                shared = loops & {id(head) for head in one.statement.around}
-                if shared and one.statement.place >= reader.place:
-                    assert isinstance(node, ast.Name)
-                    first = [other for other in ways if not shared & {id(head) for head in other.statement.around}]
-                    found.setdefault(id(one.statement), {})[node.id] = _text(flow, *first) if len(first) == 1 else ""
-    return found
-
-
-def _text(flow: Flow, definition: Definition) -> str:
-    """The number or short string that a definition binds, as text; "" for anything else."""
-    value = definition.value
-    for index in definition.path:
-        value = value.elts[index] if isinstance(value, (ast.Tuple, ast.List)) and index < len(value.elts) else None
-    found = flow.value(value) if value is not None else None
-    plain = isinstance(found, Constant) and isinstance(found.value, (int, float, str))
-    return shortened(repr(known(found)), 60) if plain else ""
-
-
-def _targets(statement: Statement) -> list[ast.expr]:
-    found = getattr(statement.node, "targets", [getattr(statement.node, "target", None)])
-    return [one for one in found if one is not None]
-
-
-def _is_method(statement: Statement) -> bool:
-    """Whether it stands in a method that may run more than once."""
-    return statement.owner is not None and getattr(statement.function, "name", "__init__") != "__init__"
-
-
-def _in_a_loop(statement: Statement) -> bool:
-    return any(isinstance(head.node, LOOPS) for head in statement.around)

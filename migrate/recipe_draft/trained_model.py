@@ -261,6 +261,16 @@ def part_of(head: Statement, statement: Statement) -> str:
     return ""
 
 
+def loops_around(
+    flow: Flow, statement: Statement, runs: Callable[[Statement], bool], steps: set[int], depth: int = 0
+) -> list[Statement]:
+    """The loops without a step around a statement and the only call of its function: how often it runs."""
+    callers = flow.calls.get(id(statement.function), []) if depth < DEPTH else []
+    only = list({id(one): one for one, _, _ in callers if runs(one)}.values())
+    outer = loops_around(flow, only[0], runs, steps, depth + 1) if len(only) == 1 else []
+    return outer + [one for one in statement.around if isinstance(one.node, LOOPS) and id(one) not in steps]
+
+
 def trains_at(flow: Flow, statement: Statement, is_model: Callable[[ast.expr], Any]) -> bool:
     """Whether a statement runs the model where it may be in training mode, before a backward pass: the last switch
     before is not `eval()`.
@@ -442,15 +452,19 @@ def called_by_syntax(flow: Flow, statement: Statement) -> Iterator[ScriptFunctio
 
 
 def changes_outside(flow: Flow, call: ast.Call, live: set[int], read: set[int]) -> bool:
-    """Whether a call calls a function that changes a name of its file, or what this holds, by one of these statements,
-    or another function that does; read: the functions that are read line by line, where that shows."""
+    """Whether a call writes to what it is given, or calls a function that changes a name of its file, or what this
+    holds, by one of these statements; read: the functions that are read line by line, where that shows."""
+    return bool(flow.writes(call)) or _changes_names(flow, call, live, read)
+
+
+def _changes_names(flow: Flow, call: ast.Call, live: set[int], read: set[int]) -> bool:
     function = flow.function_of(call)
     if not isinstance(function, FUNCTIONS) or id(function) in read:
         return False
     own = [s for s in flow.inside_of.get(id(function), []) if s.function is function and id(s) in live]
     inner = (each for one in own for each in one.calls)
     read = read | {id(function)}
-    return any(id(one) in flow.outer for one in own) or any(changes_outside(flow, one, live, read) for one in inner)
+    return any(id(one) in flow.outer for one in own) or any(_changes_names(flow, one, live, read) for one in inner)
 
 
 def adds_by_lambda(statement: Statement, roots: Container[int]) -> bool:

@@ -1,14 +1,35 @@
-"""Files that a script writes and reads again: what is written is data then, though no variable passes it on."""
+"""What a run carries on: files that it writes and reads again, which are data then, though no variable passes them on;
+and the counters, names and tables that a round of a loop leaves to the next, with the values that lines say."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
-from ..read_script.abstract_values import Constant
-from .data_flow import GIVEN, IS, LOOPS, Flow, Statement
+from ...printable import shortened
+from ..read_script.abstract_values import (
+    Constant,
+    DictValue,
+    ListValue,
+    ParsedArguments,
+    ScriptFunction,
+    is_known,
+    known,
+)
+from ..read_script.interpreter import CERTAINTIES, OPTION
+from ..read_script.syntax import root
+from .data_flow import ADDS, GIVEN, IS, LOOPS, Definition, Flow, Statement
 from .passed_over import CONTAINERS, LISTS, PLAIN_FUNCTIONS, matches, method_reason, reason
+from .recipe_entries import (
+    LONGEST_WORD,
+    behind_names,
+    behind_settings,
+    held_settings,
+    read_alone,
+    sets_held,
+)
 
 # calls that read files, and calls that write them, by kind of file: a reader may read what a writer of its kind wrote
 READERS: dict[str, tuple[str, ...]] = {
@@ -327,3 +348,251 @@ def _fit(one: Path, other: Path) -> bool:
         return False  # both are known, or one begins with options.out and the other with options.data
     begins = any(map(hole, first)) or first[0].startswith(first[1]) or first[1].startswith(first[0])
     return begins and (any(map(hole, last)) or last[0].endswith(last[1]) or last[1].endswith(last[0]))
+
+
+SHORT = 20  # statements of a function whose values are said where it is handed over
+
+
+@dataclass(frozen=True)
+class Counting:
+    """The counters of a script, of which reading only knows the first value.
+
+    attributes: those that a method or a loop computes from their old value; names: variables that are added to, with
+    their function; set_again: attributes that a method and another statement set; each: the variables of loops;
+    carried: a statement (its id) -> the names that it sets for the next round of a loop, with what they begin with;
+    changing: the names and attributes in the statements that change an object, such as a list; filled: the variables
+    whose object a statement changes, or that one computes from their old value, with their function; read_alone: the
+    settings that a live statement reads by their name, and those that were said: the object (its id) and the name;
+    unsaid: the names of tables that statements change, and that something which was not read gets as a whole; held: the
+    objects of settings that it gets.
+    """
+
+    flow: Flow
+    attributes: frozenset[str]
+    names: frozenset[tuple[int, str]]
+    set_again: frozenset[str]
+    each: frozenset[str]
+    carried: dict[int, dict[str, str]]
+    changing: frozenset[str]
+    filled: frozenset[tuple[int, str]]
+    read_alone: set[tuple[int, str]]
+    unsaid: frozenset[str]
+    held: frozenset[int]
+    open: set[int]
+
+    @classmethod
+    def read(cls, flow: Flow, live: set[int], open_: set[int]) -> Counting:
+        """The counters in all statements of a script; live: the statements (their ids) that reach its training; open_:
+        the functions whose statements are accounted for one by one."""
+        attributes: set[str] = set()
+        names: set[tuple[int, str]] = set()
+        setters: dict[str, list[bool]] = {}  # of each attribute: whether it is a method
+        for statement in flow.statements:
+            node, value = statement.node, getattr(statement.node, "value", None)
+            for one in (part for target in _targets(statement) for part in ast.walk(target)):
+                if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store):
+                    setters.setdefault(one.attr, []).append(_is_method(statement))
+            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+                names.add((id(statement.function), node.target.id))
+            if value is None or not (_is_method(statement) or _in_a_loop(statement)):
+                continue
+            read = {ast.unparse(part) for part in ast.walk(value) if isinstance(part, ast.Attribute)}
+            written = [one for one in _targets(statement) if isinstance(one, ast.Attribute)]
+            attributes |= {one.attr for one in written if isinstance(node, ast.AugAssign) or ast.unparse(one) in read}
+        set_again = {name for name, found in setters.items() if any(found) and len(found) > 1}
+        heads = [part for s in flow.statements for part in (s.node, *s.nodes)]
+        loops = [part for part in heads if isinstance(part, (ast.For, ast.AsyncFor, ast.comprehension))]
+        lists = ((part.target, flow.value(part.iter)) for part in loops)
+        loops = [one for one, of in lists if not (isinstance(of, ListValue) and of.closed and len(of.items) == 1)]
+        each = {part.id for target in loops for part in ast.walk(target) if isinstance(part, ast.Name)}
+        found = frozenset(attributes), frozenset(names), frozenset(set_again), frozenset(each)
+        changing = _changing(flow)
+        unsaid = _unsaid(flow, live, changing)
+        held = frozenset(id(one) for s in flow.statements if id(s) in live for _, one in held_settings(s.nodes, flow))
+        alone = read_alone(flow, live)
+        return cls(flow, *found, _carried(flow), changing, _filled(flow), alone, unsaid, held, open_)
+
+    def of(self, node: ast.expr) -> bool:
+        """Whether an expression reads such an attribute."""
+        return any(isinstance(part, ast.Attribute) and part.attr in self.attributes for part in ast.walk(node))
+
+    def values(self, statement: Statement, why: str = "") -> str:
+        """The values of the names in a statement and in its conditions, as `why` says them; what those that it sets for
+        the next round begin with; both values of one that has two: `x is 4, step begins with 0, w is 1 or 2`."""
+        begin = [f"{name} begins with {v}" for name, v in self.carried.get(id(statement), {}).items() if v]
+        several = {node.id: self._several(node) for node in statement.nodes if isinstance(node, ast.Name)}
+        either = [f"{name} is {' or '.join(found)}" for name, found in several.items() if found and all(found)]
+        tests = [head for head in statement.around if isinstance(head.node, ast.If)]
+        said = (part for head in tests if head.source.text(head.expressions[0])[:40] in why for part in head.nodes)
+        parts = [*statement.nodes, *said, *self._handed_over(statement)]
+        plain = behind_names(parts, self.flow.interpreter, self.moves)
+        return ", ".join(filter(None, [plain, *self._tables(statement), *begin, *either]))
+
+    def settings(self, statement: Statement) -> Iterator[str]:
+        """What settings have that a statement mentions as a whole, where nothing else says it: each is said once."""
+        for holder, words in behind_settings(statement.nodes, self.flow, self.read_alone):
+            if (holder, "") not in self.read_alone:
+                self.read_alone.add((holder, ""))
+                yield words
+
+    def all_values(self, statement: Statement) -> str:
+        """The values of the names in a statement, and of the settings that it mentions."""
+        return ", ".join(filter(None, [self.values(statement), *self.settings(statement)]))
+
+    def _handed_over(self, statement: Statement) -> Iterator[ast.AST]:
+        """What a short function that a statement hands over, or that only computes and is called, reads of the file or
+        of what is around it, or of its object: `steps` of `warmed(opt, steps)`, which makes `LambdaLR(opt, ramp)`."""
+        called = {id(call.func): id(self.flow.function_of(call)) in self.open for call in statement.calls}
+        parts = (one for one in statement.nodes if isinstance(one, (ast.Name, ast.Attribute)))
+        values = ((one, self.flow.value(one)) for one in parts if not called.get(id(one)))
+        functions = {id(of.node): (of, id(one) not in called) for one, of in values if isinstance(of, ScriptFunction)}
+        for of, given in functions.values():
+            inside = self.flow.inside_of.get(id(of.node), [])
+            nodes = (node for one in inside if len(inside) <= SHORT for node in one.nodes)
+            for node in (node for node in nodes if isinstance(node, ast.expr)):
+                ways = self.flow.reads.get(id(root(node)), ())
+                around = (id(one.statement.node) if one.way == GIVEN else id(one.statement.function) for one in ways)
+                inner = of.scope.parent is not None or not given
+                outer = inner and of.owner is None and id(of.node) not in around
+                own = given and isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "self"
+                if (ways and outer) or (own and of.receiver is not None):
+                    yield node
+
+    def too_long(self, node: ast.stmt) -> bool:
+        """Whether a statement has a table of numbers that is too long to be said where it is read, or sets a part of
+        one that statements change, so that what it has is not said there."""
+        targets = getattr(node, "targets", [])
+        names = (getattr(part, "id", getattr(part, "attr", "")) for one in targets for part in ast.walk(one))
+        if any(one in self.unsaid for one in names) or sets_held(targets, self.flow, self.held, self.read_alone):
+            return True
+        value = self.flow.value(node.value) if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value else None
+        return isinstance(value, DictValue) and is_known(value) and len(repr(known(value))) > LONGEST_WORD
+
+    def _tables(self, statement: Statement) -> Iterator[str]:
+        """The short lists and tables that its calls are given by name."""
+        given = (one for call in statement.calls for one in (*call.args, *(k.value for k in call.keywords)))
+        named = [one.value if isinstance(one, ast.Starred) else one for one in given]
+        named += [statement.node.iter] if isinstance(statement.node, (ast.For, ast.AsyncFor)) else []
+        named = [one.func.value if getattr(getattr(one, "func", one), "attr", "") == "copy" else one for one in named]
+        for one in (one for one in named if isinstance(one, (ast.Name, ast.Attribute, ast.Subscript))):
+            value, of = self.flow.value(one), root(one) if isinstance(one, ast.Subscript) else one
+            name = getattr(of, "id", getattr(of, "attr", ""))
+            varied = id(one) in self.flow.interpreter.varied or name in self.changing
+            if isinstance(value, (ListValue, DictValue)) and not varied and not self.moves(one):
+                text = repr(known(value))
+                if is_known(value) and known(value) and len(text) <= LONGEST_WORD:
+                    yield f"{ast.unparse(one)} is {text}"
+
+    def moves(self, node: ast.AST) -> bool:
+        """Whether a name, an attribute or an element may have another value whenever it is read."""
+        if isinstance(node, ast.Name):
+            return node.id in self.each or any(node.id == name for _, name in self.names) or bool(self._several(node))
+        if isinstance(node, ast.Attribute):
+            written = (part for one in self.flow.options for target in _targets(one) for part in ast.walk(target))
+            of_line = isinstance(self.flow.value(node.value), ParsedArguments)  # args.k is not self.k
+            stays = of_line and all(getattr(part, "attr", "") != node.attr for part in written)
+            return not stays and (node.attr in self.attributes or node.attr in self.set_again)
+        return isinstance(node, ast.Subscript) and self.moves(node.value)
+
+    def _several(self, node: ast.Name) -> list[str]:
+        """The values of a name that has one or another by a condition that reading does not decide, each as text, ""
+        for what is no number or string; nothing where it has one value."""
+        ways = [one for one in self.flow.reads.get(id(node), ()) if one.way == IS and one.value is not None]
+        reached = self.flow.interpreter.reached
+        ranks = {id(one): reached.get(id(one.statement.node), (0, ()))[0] for one in ways}
+        live = [one for one in ways if CERTAINTIES[ranks[id(one)]] != OPTION]
+        values = sorted({_text(self.flow, one) for one in live})
+        return values if len({ranks[id(one)] for one in live}) > 1 and len(values) > 1 else []
+
+    def starts_anew(self, statement: Statement) -> bool:
+        """Whether it sets such a counter again, in a method or in a round of a loop, or a name for the next round."""
+        targets = _targets(statement)
+        if id(statement) in self.carried:
+            return True
+        if _is_method(statement) and any(isinstance(one, ast.Attribute) and self.of(one) for one in targets):
+            return True
+        value = getattr(statement.node, "value", None) or ast.Pass()
+        called = {id(root(part.func)) for part in ast.walk(value) if isinstance(part, ast.Call)}
+        reads = any(isinstance(part, ast.Name) and id(part) not in called for part in ast.walk(value))
+        if not _in_a_loop(statement) or reads:  # what is read may be new by itself
+            return False
+        parts = [part for one in targets for part in ast.walk(one)]
+        names = {(id(statement.function), part.id) for part in parts if isinstance(part, ast.Name)}
+        filled = bool(names & (self.names | self.filled))
+        return filled or any(getattr(one, "attr", "") in self.changing for one in parts)
+
+
+def _changing(flow: Flow) -> frozenset[str]:
+    found = [s for s in flow.statements if any(one.way == ADDS for one in s.defines)]
+    calls = [call for s in found if isinstance(s.node, ast.Assign) for call in s.calls]
+    own = [part for call in calls for part in (*flow.writes(call), getattr(call.func, "value", call.func))]
+    each = (s.node.targets if isinstance(s.node, ast.Assign) and s.calls else s.nodes for s in found)
+    parts = (node for part in (*own, *(part for nodes in each for part in nodes)) for node in ast.walk(part))
+    return frozenset(getattr(node, "id", getattr(node, "attr", "")) for node in parts) - {""}
+
+
+def _unsaid(flow: Flow, live: set[int], changing: frozenset[str]) -> frozenset[str]:
+    each = [s for s in flow.statements if id(s) in live]
+    unread = (call for s in each for call in s.calls if flow.function_of(call) is None and not flow.passed(call.func))
+    given = [one for call in unread for one in (*call.args, *(k.value for k in call.keywords))]
+    added = [s.node.target for s in each if isinstance(s.node, ast.AugAssign)]  # to a part of a table
+    given += [one.value for one in added if isinstance(one, ast.Subscript)]
+    return changing & {
+        getattr(one, "id", getattr(one, "attr", "")) for one in given if isinstance(flow.value(one), DictValue)
+    }
+
+
+def _filled(flow: Flow) -> frozenset[tuple[int, str]]:
+    found: set[tuple[int, str]] = set()
+    for statement in flow.statements:
+        value = (
+            getattr(statement.node, "value", None) if isinstance(statement.node, (ast.Assign, ast.AnnAssign)) else None
+        )
+        read = {part.id for part in ast.walk(value or ast.Pass()) if isinstance(part, ast.Name)}
+        written = {part.id for one in _targets(statement) for part in ast.walk(one) if isinstance(part, ast.Name)}
+        found |= {(id(statement.function), name) for name in read & written}
+        for node in (one for one in statement.nodes if isinstance(one, ast.Name)):
+            changes = (one.statement for one in flow.reads.get(id(node), ()) if one.way == ADDS)
+            found |= {(id(one.function), node.id) for one in changes}
+    return frozenset(found)
+
+
+def _carried(flow: Flow) -> dict[int, dict[str, str]]:
+    """The statements that set a name which an earlier statement of their loop reads, in the next round."""
+    found: dict[int, dict[str, str]] = {}
+    for reader in flow.statements:
+        loops = {id(head) for head in (*reader.around, reader) if isinstance(head.node, LOOPS)}
+        for node in reader.nodes if loops else ():
+            ways = flow.reads.get(id(node), frozenset()) if isinstance(node, ast.Name) else frozenset()
+            for one in (one for one in ways if one.way in (IS, ADDS) and one.value is not None):
+                shared = loops & {id(head) for head in one.statement.around}
+                if shared and one.statement.place >= reader.place:
+                    assert isinstance(node, ast.Name)
+                    inner = next(id(head) for head in (reader, *reader.around[::-1]) if id(head) in shared)
+                    first = [other for other in ways if inner not in map(id, other.statement.around)]
+                    found.setdefault(id(one.statement), {})[node.id] = _text(flow, *first) if len(first) == 1 else ""
+    return found
+
+
+def _text(flow: Flow, definition: Definition) -> str:
+    """The number or short string that a definition binds, as text; "" for anything else."""
+    value = definition.value
+    for index in definition.path:
+        value = value.elts[index] if isinstance(value, (ast.Tuple, ast.List)) and index < len(value.elts) else None
+    found = flow.value(value) if value is not None else None
+    plain = isinstance(found, Constant) and isinstance(found.value, (int, float, str))
+    return shortened(repr(known(found)), 60) if plain else ""
+
+
+def _targets(statement: Statement) -> list[ast.expr]:
+    found = getattr(statement.node, "targets", [getattr(statement.node, "target", None)])
+    return [one for one in found if one is not None]
+
+
+def _is_method(statement: Statement) -> bool:
+    """Whether it stands in a method that may run more than once."""
+    return statement.owner is not None and getattr(statement.function, "name", "__init__") != "__init__"
+
+
+def _in_a_loop(statement: Statement) -> bool:
+    return any(isinstance(head.node, LOOPS) for head in statement.around)

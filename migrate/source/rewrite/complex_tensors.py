@@ -16,6 +16,7 @@ from ..observe.observations import (
     ObjectKind,
     PlainKind,
     SequenceKind,
+    SizeKind,
     TensorKind,
     always,
     kinds_of,
@@ -97,6 +98,12 @@ def of_dtype(names: Iterable[str], given: Iterable[Kind], result: list[Kind]) ->
     if not complex_ones or not last.isdisjoint(TABLES["real_of_complex"]):
         return result
     return [COMPLEX if isinstance(kind, TensorKind) else kind for kind in result]
+
+
+def sized(call: ast.Call, names: list[str], kinds: list[Kind]) -> tuple[list[str], list[Kind]]:
+    """A call's callees and the kinds of its result: of `x.size(0)` a number."""
+    one = ast.unparse(call.func).endswith(".size") and (call.args or call.keywords)
+    return names, [PlainKind("int") if one and isinstance(kind, SizeKind) else kind for kind in kinds]
 
 
 @handles(syntax=[ast.BinOp])

@@ -43,6 +43,7 @@ LOADING = {"pretrained", "weights", "weights_backbone", "progress", "model_name"
 # sizes of these layers that MindSpore's keep in another form, or not at all
 SIZES = ("kernel_size", "stride", "padding", "dilation", "output_padding")
 SIZED = ("Conv", "MaxPool", "AvgPool")
+SETTINGS = ("torch.backends.", "torch.version.")
 BACKENDS = ("torch.nn.attention.SDPBackend.", "torch._C._SDPBackend.")
 
 
@@ -91,6 +92,15 @@ def named_partial(node: ast.Attribute, context: Context) -> ast.expr | None:
     """`partial` for `functools.partial`, as what is written in place of torch's classes calls it."""
     whole = node.attr == "partial" and context.program.names(context.file).name(node) == "functools.partial"
     return context.name("functools.partial") if whole and isinstance(node.ctx, ast.Load) else None
+
+
+@handles(syntax=[ast.Attribute])
+def setting_of_torch(node: ast.Attribute, context: Context) -> None:
+    """Refuse `torch.backends.cudnn.enabled` and the like, of which MindSpore has nothing: a condition is assumed to be
+    as in the run then."""
+    name = context.program.names(context.file).name(node)
+    if name.startswith(SETTINGS) and always(kinds_of(node), PlainKind):
+        raise Unwritable(f"{ast.unparse(node)}, a setting of torch's")
 
 
 @handles("functools.partial")

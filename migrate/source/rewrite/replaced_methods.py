@@ -492,9 +492,10 @@ def readable(name: str, program: Program) -> bool:
         if known and not before and name in program.definitions:  # until now it was only named
             del program.definitions[name]
             program.not_written.get(file, {}).pop(last, None)
-        if known and name not in program.owners:
-            program.owners[name] = []
-            program.translated |= {name}
+        for one in (name, *program.facts.bases(name)) if known else ():  # the bases of one that never ran, too
+            if one not in program.owners and (program.class_of(one) is not None or one == name):
+                program.owners[one] = []
+                program.translated |= {one}
     else:
         node = next((n for n in program.tree(file).body if isinstance(n, ast.FunctionDef) and n.name == last), None)
         known = node is not None and not node.decorator_list and not writes_into(node)

@@ -111,6 +111,8 @@ class SignatureRewriter(ast.NodeTransformer):
     def _of_parameter(self, node: ast.expr) -> ast.expr:
         """The default of a parameter; None for a class that was never used, and that the file does not have."""
         name = self.resolve(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+        if name.startswith("torch.distributed."):
+            return ast.Constant(name)  # such as ReduceOp.SUM, for calls that are refused
         known = name in self.program.translated or name.startswith("torch.")
         return ast.Constant(None) if name and not known and self.program.unseen(name) else self.default(node)
 
@@ -587,9 +589,3 @@ def named_callees(getter: ast.expr, read: Callable[[ast.expr], list[Kind]], cont
             vars(kind)["observed"] = Observed(kinds=[PlainKind("str")], constants=[*rows] or None)
             return [f"{getattr(of[0], 'name', '')}.{one}" for one in rows]
     return []
-
-
-def sized(call: ast.Call, names: list[str], kinds: list[Kind]) -> tuple[list[str], list[Kind]]:
-    """A call's callees and the kinds of its result: of `x.size(0)` a number."""
-    one = ast.unparse(call.func).endswith(".size") and (call.args or call.keywords)
-    return names, [PlainKind("int") if one and isinstance(kind, SizeKind) else kind for kind in kinds]

@@ -53,7 +53,7 @@ from ..observe.observations import (
 from . import replaced_methods as methods
 from . import signatures
 from .aliasing import LOST
-from .complex_tensors import COMPLEX, may_be_complex, of_dtype
+from .complex_tensors import COMPLEX, may_be_complex, of_dtype, sized
 from .context import UNSEEN, Context, Unwritable, has_handler, row_of
 from .dataclasses_and_configs import is_enum, is_settings, kinds_before, takes_items
 from .devices_and_no_grad import says_how, without_try
@@ -492,7 +492,7 @@ class Reader:
         if isinstance(function, ast.Attribute):  # and not of a module that the file imports
             local = ast.unparse(function).partition(".")[0] in self.context.local
             if local or not self.resolve(function):
-                return signatures.sized(node, *self._method(function))
+                return sized(node, *self._method(function))
         if named := signatures.named_callees(function, self.expression, self.context):
             return named, list(dict.fromkeys(kind for name in named for kind in self._given(name)))
         kinds = self.expression(function)

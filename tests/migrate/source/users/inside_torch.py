@@ -213,3 +213,50 @@ def uncalled_sized():
 
 def uncalled_spread():
     return Uncalled("spread"), [torch.rand(3, 4)]
+
+
+def summed(x, how=torch.distributed.ReduceOp.SUM):
+    """What other processes have, too, where there are some."""
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.all_reduce(x, op=how)
+    return x
+
+
+class Base(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.mix = nn.Linear(width, width)
+
+    def forward(self, x):
+        return self.mix(x)
+
+
+class Derived(Base):
+    """Made where `more` is True, as its base is."""
+
+    def __init__(self, width):
+        super().__init__(width)
+        self.last = nn.Linear(width, width)
+
+    def forward(self, x):
+        return self.last(self.mix(x))
+
+
+class Settings(nn.Module):
+    def __init__(self, more=False):
+        super().__init__()
+        self.mix = Derived(4) if more else nn.Linear(4, 4)
+
+    def forward(self, x):
+        x = summed(self.mix(x))
+        if torch.backends.cudnn.enabled and x.device.type == "cuda":
+            return x * 2
+        return x
+
+
+def settings_of_torch():
+    return Settings(), [torch.rand(3, 4)]
+
+
+def settings_of_torch_more():
+    return Settings(True), [torch.rand(3, 4)]

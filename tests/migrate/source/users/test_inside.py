@@ -86,3 +86,14 @@ def test_a_size_is_a_number_where_it_did_not_run(users: Users) -> None:
     for line in ("n = x.shape[0]", "some = ops.argsort(randn((n,))) < int(n * 2)", "x.reshape(n, -1) + new_ones(x, ("):
         unrun.holds(line)
         ran.holds(line)
+
+
+def test_settings_of_torchs_are_assumed_and_said(users: Users) -> None:
+    """And a default of torch.distributed's, and a base class that never ran either."""
+    found, more = users["settings_of_torch"], users["settings_of_torch_more"]
+    found.agrees()
+    more.agrees()
+    assert classes(found)["Derived"] == classes(more)["Derived"]
+    found.holds("class Base(nn.Cell):", "class Derived(Base):")
+    found.holds("how='torch.distributed.ReduceOp.SUM'")
+    found.lacks("cudnn", "cuda")

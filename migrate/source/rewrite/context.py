@@ -132,7 +132,6 @@ class Asked(dict[str, Any]):
         return super().get(key, default)
 
 
-FIRST = ["input", "target"]  # the first arguments of a layer's call, which have other names in MindSpore
 UNSEEN = ObjectKind("")  # the kind of an expression that did not run, and of which nothing is known
 
 
@@ -197,19 +196,16 @@ def handles(
     return register
 
 
-def _rank(handler: Handler) -> int:
+def _rank(handler: Any) -> int:
     return ORDER.index(handler.__module__.rpartition(".")[2])
 
 
 def by_callee(callees: Sequence[str], stage: Stage) -> Iterator[Handler]:
     """The handlers for a call of all of these names: for the exact name first, then for the longest prefix first."""
-    if not callees:
-        return
-    exact = _BY_NAME.get((stage, callees[0]))
-    entries = [] if exact is None else [exact]
+    first = callees[0] if callees else ""
+    exact = _BY_NAME.get((stage, first))
     known = sorted(_BY_PREFIX[stage], key=lambda pair: -len(pair[0]))
-    entries += [entry for prefix, entry in known if callees[0].startswith(prefix)]
-    for entry in entries:
+    for entry in (*([exact] if exact else ()), *(entry for prefix, entry in known if first.startswith(prefix))):
         if all(name in entry.names or name.startswith(entry.prefixes) for name in callees):
             yield entry.handler
 
@@ -492,6 +488,10 @@ class Context(ast.NodeTransformer):
                 return found
         return self.generic_visit(node)
 
+    def generic_visit(self, node: ast.AST) -> Any:
+        """The same expression with its parts rewritten."""
+        return super().generic_visit(node)
+
     def is_user_code(self, name: str) -> bool:
         """Whether a function is translated too, or is Python's own."""
         return (
@@ -518,7 +518,9 @@ class Context(ast.NodeTransformer):
         call.args = [self.visit(argument) for argument in call.args]
         layer = called[0].removeprefix("module ") if len(called) == 1 else ""
         words, given = TABLES["forwards"].get(layer, {}), self._expanded(call, called)
-        first_ones = FIRST if called and called[0].startswith("module torch.nn.") else []
+        first_ones = (
+            ["input", "target"] if called and called[0].startswith("module torch.nn.") else []
+        )  # named otherwise
         for first in TABLES["by_position"].get(layer, first_ones)[len(call.args) :]:
             named = next((word for word in given if word.arg == first), None)
             if named is None:

@@ -59,8 +59,7 @@ def write_reference(
         raise Unwritable(f"{row.torch} in a partial with {tensors[0].arg}: give that where the loss is made")
     if not call.args and not call.keywords and not a_partial:
         return call.func
-    partial = name("functools.partial")
-    return ast.Call(partial, [call.func, *call.args], call.keywords)
+    return ast.Call(name("functools.partial"), [call.func, *call.args], call.keywords)
 
 
 def keep_torchs_defaults(definitions: Mapping[str, ast.stmt], more: Sequence[ast.AST], program: Program) -> None:
@@ -170,9 +169,9 @@ def handed_on(node: ast.Attribute | ast.Name, context: Context) -> ast.expr | No
         return context.name(row.mindspore)
     if context.strict and row.kind == "function" and not fills(row):  # its calls are written for what ran there
         verbs = [one.torch for one in row.arguments if one.verb and not one.required]
-        why = f"takes {verbs[0]} in another way" if verbs else "takes its arguments in another order"
         if verbs or not row.in_order:
-            raise Unwritable(f"{row.torch} as a value: MindSpore's {why}, so call it where it is chosen")
+            what = f"MindSpore's takes {(verbs or ['its arguments'])[0]} in another way"
+            raise Unwritable(f"{row.torch} as a value: {what}, so call it where it is chosen")
     return write_reference(row, {}, context.name)
 
 
@@ -304,15 +303,13 @@ def size_of_layer(node: ast.Attribute, context: Context) -> ast.expr | None:
         return None
     rows = [context.program.torch_base(kind.cls) for kind in kinds if isinstance(kind, ModuleKind)]
     layers = {row.torch.removeprefix("torch.nn.") if row is not None else "" for row in rows}
-    if ast.unparse(node.value) == "self" and all(
-        node.attr in TABLES["not_kept"].get(f"torch.nn.{n}", ()) for n in layers
-    ):
+    kept_by_torch = all(node.attr in TABLES["not_kept"].get(f"torch.nn.{n}", ()) for n in layers)
+    if kept_by_torch and ast.unparse(node.value) == "self":
         return None  # its class keeps torch's
     ranks = {name[-2:] for name in layers}
     convolutions = all(name.startswith("Conv") for name in layers)
-    if not all(name.startswith(SIZED) for name in layers) or any(
-        isinstance(one, str) for one in constants_of(node) or ()
-    ):
+    named = any(isinstance(one, str) for one in constants_of(node) or ())
+    if named or not all(name.startswith(SIZED) for name in layers):
         return None
     if node.attr == "padding" and convolutions and len(ranks) == 1:
         if _for_convolution(node, context):

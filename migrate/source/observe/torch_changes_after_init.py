@@ -93,10 +93,10 @@ def _removed(module: nn.Module, fresh: nn.Module, later: set[int]) -> Iterator[t
             numbered = [*map(str, range(len(kept)))] == [*now._modules][: len(kept)] and inside[: len(kept)] == kept
             if places == [*range(len(kept))] and [*now._modules][: len(then)] == [*then._modules]:
                 continue  # replaced, and not taken out
-            for place in reversed(range(len(then))) if places is not None and numbered else ():
-                if place not in places:
-                    del then[place]
-                    yield (*steps, Step(str(place), _container(now)))
+            gone = [] if places is None or not numbered else [n for n in range(len(then)) if n not in places]
+            for place in reversed(gone):
+                del then[place]
+                yield (*steps, Step(str(place), _container(now)))
         elif not _container(now):
             for name in [name for name, one in then._modules.items() if one is not None and name not in now._modules]:
                 delattr(then, name)

@@ -518,9 +518,7 @@ class Context(ast.NodeTransformer):
         call.args = [self.visit(argument) for argument in call.args]
         layer = called[0].removeprefix("module ") if len(called) == 1 else ""
         words, given = TABLES["forwards"].get(layer, {}), self._expanded(call, called)
-        first_ones = (
-            ["input", "target"] if called and called[0].startswith("module torch.nn.") else []
-        )  # named otherwise
+        first_ones = ["input", "target"] if called and called[0].startswith("module torch.nn.") else []
         for first in TABLES["by_position"].get(layer, first_ones)[len(call.args) :]:
             named = next((word for word in given if word.arg == first), None)
             if named is None:

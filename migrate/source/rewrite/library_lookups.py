@@ -169,9 +169,8 @@ def handed_on(node: ast.Attribute | ast.Name, context: Context) -> ast.expr | No
         return context.name(row.mindspore)
     if context.strict and row.kind == "function" and not fills(row):  # its calls are written for what ran there
         verbs = [one.torch for one in row.arguments if one.verb and not one.required]
-        if verbs or not row.in_order:
-            what = f"MindSpore's takes {(verbs or ['its arguments'])[0]} in another way"
-            raise Unwritable(f"{row.torch} as a value: {what}, so call it where it is chosen")
+        if way := [*verbs, *([] if row.in_order else ["its arguments"])]:
+            raise Unwritable(f"{row.torch} as a value: MindSpore's takes {way[0]} in another way, so call it at once")
     return write_reference(row, {}, context.name)
 
 

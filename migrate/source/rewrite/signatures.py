@@ -393,7 +393,8 @@ def _given(
             if word.arg is not None:
                 found.setdefault(word.arg, []).append(word.value)
         if any(isinstance(one, ast.Starred) for one in call.args):
-            inside = [item for kind in kinds_of(handed.args[-1].value) for item in getattr(kind, "items", ())]
+            rest = next(one.value for one in handed.args if isinstance(one, ast.Starred))
+            inside = [item for kind in kinds_of(rest) for item in getattr(kind, "items", ())]
             for name in names:
                 found.setdefault(name, []).append(set_kinds(ast.Name(name, ast.Load()), inside))
     for word in handed.keywords:
@@ -404,10 +405,8 @@ def _given(
 
 def callers(function: ast.FunctionDef, owner: str, file: str, program: Program) -> Iterator[ast.Call]:
     """The calls that ran of a function, or of a class by its constructor."""
-    ran = [(one, program.node(one)) for one in program.facts.functions]
-    names = {
-        one.qualified for one, node in ran if node is not None and (one.file, node.lineno) == (file, function.lineno)
-    }
+    ran = [(one, node) for one in program.facts.functions if (node := program.node(one)) is not None]
+    names = {one.qualified for one, node in ran if (one.file, node.lineno) == (file, function.lineno)}
     if function.name == "__init__":
         for order in program.facts.orders:
             maker = next((one for one in order if f"{one}.__init__" in program.functions), "")
@@ -539,7 +538,7 @@ def read_inner(
         found[name] += [kind for kind in read(default) if kind != NONE]
     for call in ast.walk(within):
         if isinstance(call, ast.Call) and ast.unparse(call.func) == function.name:
-            words = [(word.arg, word.value) for word in call.keywords]
+            words = [(str(word.arg), word.value) for word in call.keywords]
             for name, value in [*zip(names, call.args, strict=False), *words]:
                 known = literal(value)[0] or (isinstance(value, ast.Name) and value.id in variables)
                 if name in found and known:

@@ -537,9 +537,9 @@ class Reader:
         if name in COUNTERPARTS or (row is not None and (row.is_module or row.torch in TABLES["distributions"])):
             return [methods.made_by(name)]
         if name in self.program.translated or is_settings(name, self.program):
-            modules = any(name in bases for bases in self.program.facts.orders)
-            known = [ModuleKind(name)] if modules else [ObjectKind(name)] if name in self.program.unread else []
-            return known or signatures.gives(name, self.program)
+            if any(name in bases for bases in self.program.facts.orders):
+                return [ModuleKind(name)]
+            return [ObjectKind(name)] if name in self.program.unread else signatures.gives(name, self.program)
         own = name in self.program.unread or methods.defines(*name.rpartition(".")[::2], self.program)
         return signatures.gives(name, self.program) if own else [methods.GIVEN.get(name, SOME_TENSOR)]
 

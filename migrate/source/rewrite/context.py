@@ -190,7 +190,7 @@ def handles(
             else:
                 _BY_NAME[stage, name] = entry
         for kind in syntax:
-            insort(_BY_SYNTAX.setdefault((stage, kind), []), handler, key=_rank)
+            insort(_BY_SYNTAX.setdefault((stage, kind), []), entry.handler, key=_rank)
         return handler
 
     return register

@@ -401,8 +401,8 @@ class Counting:
             attributes |= {one.attr for one in written if isinstance(node, ast.AugAssign) or ast.unparse(one) in read}
         set_again = {name for name, found in setters.items() if any(found) and len(found) > 1}
         heads = [part for s in flow.statements for part in (s.node, *s.nodes)]
-        loops = [part for part in heads if isinstance(part, (ast.For, ast.AsyncFor, ast.comprehension))]
-        lists = ((part.target, flow.value(part.iter)) for part in loops)
+        over = (part for part in heads if isinstance(part, (ast.For, ast.AsyncFor, ast.comprehension)))
+        lists = ((part.target, flow.value(part.iter)) for part in over)
         loops = [one for one, of in lists if not (isinstance(of, ListValue) and of.closed and len(of.items) == 1)]
         each = {part.id for target in loops for part in ast.walk(target) if isinstance(part, ast.Name)}
         found = frozenset(attributes), frozenset(names), frozenset(set_again), frozenset(each)
@@ -473,7 +473,9 @@ class Counting:
         given = (one for call in statement.calls for one in (*call.args, *(k.value for k in call.keywords)))
         named = [one.value if isinstance(one, ast.Starred) else one for one in given]
         named += [statement.node.iter] if isinstance(statement.node, (ast.For, ast.AsyncFor)) else []
-        named = [one.func.value if getattr(getattr(one, "func", one), "attr", "") == "copy" else one for one in named]
+        copied = [one.func if isinstance(one, ast.Call) else None for one in named]
+        copies = [one.value if isinstance(one, ast.Attribute) and one.attr == "copy" else None for one in copied]
+        named = [copy or one for copy, one in zip(copies, named, strict=True)]
         for one in (one for one in named if isinstance(one, (ast.Name, ast.Attribute, ast.Subscript))):
             value, of = self.flow.value(one), root(one) if isinstance(one, ast.Subscript) else one
             name = getattr(of, "id", getattr(of, "attr", ""))
@@ -506,14 +508,13 @@ class Counting:
 
     def starts_anew(self, statement: Statement) -> bool:
         """Whether it sets such a counter again, in a method or in a round of a loop, or a name for the next round."""
-        targets = _targets(statement)
-        if id(statement) in self.carried:
-            return True
-        if _is_method(statement) and any(isinstance(one, ast.Attribute) and self.of(one) for one in targets):
-            return True
-        value = getattr(statement.node, "value", None) or ast.Pass()
+        targets, value = _targets(statement), getattr(statement.node, "value", None) or ast.Pass()
         called = {id(root(part.func)) for part in ast.walk(value) if isinstance(part, ast.Call)}
         reads = any(isinstance(part, ast.Name) and id(part) not in called for part in ast.walk(value))
+        if id(statement) in self.carried:
+            return not reads
+        if _is_method(statement) and any(isinstance(one, ast.Attribute) and self.of(one) for one in targets):
+            return True
         if not _in_a_loop(statement) or reads:  # what is read may be new by itself
             return False
         parts = [part for one in targets for part in ast.walk(one)]

@@ -102,9 +102,7 @@ def misplaced(flow: Flow, roles: Roles, runs: Runs, undecided: Undecided) -> dic
     return said
 
 
-def _ends_before(
-    flow: Flow, first: Event, runs: Callable[[Statement], bool], undecided: Callable[..., list[str]]
-) -> Iterator[tuple[int, str]]:
+def _ends_before(flow: Flow, first: Event, runs: Runs, undecided: Undecided) -> Iterator[tuple[int, str]]:
     """The statements (their ids) that end the run before its steps, or in their first round, each with words; but not
     those that refuse a start under a condition, as `raise` does: `sys.exit("no data")`."""
     for statement in flow.statements:
@@ -121,7 +119,7 @@ def _ends_before(
                 yield id(statement), ENDS + (f", only where {' and '.join(where)}" if where else "")
 
 
-def _cuts_off(flow: Flow, runs: Callable[[Statement], bool], undecided: Callable[..., list[str]]) -> dict[int, str]:
+def _cuts_off(flow: Flow, runs: Runs, undecided: Undecided) -> dict[int, str]:
     """Statement (its id) -> words, for a `raise` or a `return` that surely runs, with steps behind it in its block."""
     trees = {one.node.name: one.node for one in flow.statements if isinstance(one.node, FUNCTIONS)}
     steps: set[str] = {"backward", "step"}
@@ -129,7 +127,7 @@ def _cuts_off(flow: Flow, runs: Callable[[Statement], bool], undecided: Callable
         steps |= {name for name, node in trees.items() if steps & set(_called(node))}
     found = {}
     for one in (s for s in flow.statements if isinstance(s.node, (ast.Raise, ast.Return)) and runs(s)):
-        surely = id(one.node) in flow.interpreter.reached and not undecided(one)
+        surely = id(one.node) in flow.interpreter.reached and not [*undecided(one)]
         near = flow.inside_of.get(id(one.function), []) if surely else []
         later = [s for s in near if s.source is one.source and s.around == one.around and s.place > one.place]
         if any(steps & set(_called(s.node)) for s in later if not isinstance(s.node, (*FUNCTIONS, ast.ClassDef))):
@@ -155,7 +153,9 @@ def _again(every: list[Event], first: Event, runs: Runs, undecided: Undecided) -
         round_ = any(id(head) in parts and event.at[:level] == first.at[:level] for head, level in loops)
         split = next((at for at, (mine, other) in enumerate(zip(event.at, first.at, strict=False)) if mine != other), 0)
         own = [head for head, level in loops if level == split and id(head) not in parts]
-        later = event.statement is first.statement and event.at > first.at and not (own or undecided(event.calls[0]))
+        later = (
+            event.statement is first.statement and event.at > first.at and not own and not [*undecided(event.calls[0])]
+        )
         if not (round_ or later) or any(parts.get(id(head), part) != part for head, part, _ in event.around):
             continue  # or they are in two branches of a condition
         if split < len(event.at) - 1:  # where a condition decides, this call may make none

@@ -28,7 +28,18 @@ from ..record.torch_kinks import KinkSides, taking
 from ..record.torch_randomness import fixed
 from ..record.torch_runner import TorchSide
 from ..replay import module_calls
-from ..replay.module_calls import FOLDER, Call, Made, Recording, Stored, label, rebuilt, relative, tensor_name
+from ..replay.module_calls import (
+    FOLDER,
+    Call,
+    Made,
+    Recording,
+    Stored,
+    gradient_name,
+    label,
+    rebuilt,
+    relative,
+    tensor_name,
+)
 from ..replay.torch_replay import packed, tensors
 from ..run_folder import MINDSPORE_REPLAY, replayed, torch_runs
 from ..tensor_verdict import EPS32, FLOOR_ULPS, Verdict, judge
@@ -200,7 +211,7 @@ def alone(
                 for i, stored in enumerate(given.call.inputs)
                 if stored.file in leaves and leaves[stored.file].requires_grad
             }
-            wanted |= {f"{name}.grad": p for name, p in module.named_parameters() if p.requires_grad}
+            wanted |= {gradient_name(name): p for name, p in module.named_parameters() if p.requires_grad}
             found |= _gradients(wanted, outputs, given)
     for name, buffer in module.named_buffers():
         if name in before and buffer.shape == before[name].shape:
@@ -461,7 +472,7 @@ class ReplayTraces:
 
         paired = self.context.paired
         names = [] if paired is None else [relative(name, call.path) for name in paired.alignment.lacks]
-        unlike = frozenset(f"{name}.grad" for name in names if name)
+        unlike = frozenset(gradient_name(name) for name in names if name)
         cuts = () if paired is None else [c for c in paired.alignment.cuts if relative(c.torch[0], call.path)]
         given = RecordedCall(self.recording, call)
         subject = ModuleSubject(call.path, module, given, expected, around, unlike=unlike, cuts=cuts)

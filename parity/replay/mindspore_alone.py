@@ -30,6 +30,7 @@ from ..align.user_model import plain_values, put_back
 from ..record.kinks import BY_INPUT, KINKED, POOLED, choice
 from ..record.mindspore_kinks import function_choices
 from ..record.randomness import given_upstream, moved
+from . import module_calls
 from .mindspore_packed import gives_packed, in_torchs_form, packed, packed_arguments, torchs_inputs, torchs_steps
 from .module_calls import Call, CannotRun, Computed, Recording, Stored, Wired, label, rebuilt, relative, tensor_name
 
@@ -191,7 +192,8 @@ class Alone:
         found: list[Computed] = [("forward", tensor_name("output", i), as_array(out)) for i, out in enumerate(outputs)]
         arrays = {n: self._torch_form(call.path, n, as_array(x)) for n, x in zip(parameters, grads[1], strict=False)}
         inputs = zip(by, shaped(grads[0], by), strict=False)
-        found += [("gradients", f"{name}.grad", array) for name, array in self._as_torch(call.path, arrays).items()]
+        own = self._as_torch(call.path, arrays)
+        found += [("gradients", module_calls.gradient_name(name), array) for name, array in own.items()]
         places = {stored.file: tensor_name("input", i) for i, stored in enumerate(call.inputs)}
         return found + [("gradients", f"{places[one.file]}.grad", as_array(grad)) for one, grad in inputs]
 

@@ -117,6 +117,14 @@ def tensor_name(kind: str, position: int) -> str:
     return f"{kind}.{position}" if position else kind
 
 
+def gradient_name(parameter: str) -> str:
+    """`weight.grad`, the gradient of a module's parameter; `(input).grad` of one named like a call's tensor."""
+    return f"({parameter}).grad" if _OF_A_CALL.fullmatch(parameter) else f"{parameter}.grad"
+
+
+_OF_A_CALL = re.compile(r"(input|output)(\.\d+)?")
+
+
 def comes_from_around(tensor: str) -> bool:
     """Whether this tensor of a wiring comes to a module from the container around it: an input, or the gradient of an
     output."""

@@ -38,6 +38,7 @@ from .module_calls import (
     Unsupported,
     Value,
     Writer,
+    gradient_name,
     label,
     one_line,
     tensor_name,
@@ -201,8 +202,12 @@ class _Recorder:
         """Everything recorded, in the order in which the calls began."""
         return [Call(**{**vars(call), "gradients": tuple(call.gradients)}) for call in self._begun]
 
-    def _gradient_of(self, call: _Open, position: int, whole: PackedSequence | None) -> Callable[[torch.Tensor], None]:
-        def hook(gradient: torch.Tensor) -> None:
+    def _gradient_of(
+        self, call: _Open, position: int, whole: PackedSequence | None
+    ) -> Callable[[torch.Tensor | None], None]:
+        def hook(gradient: torch.Tensor | None) -> None:
+            if gradient is None:  # of a state of an LSTM that nothing goes on with
+                return
             if self.leaves is not None:
                 self.leaves.came_back(call, gradient)
             if whole is not None:
@@ -289,7 +294,7 @@ class _Leaves:
         single = len(given) == 1 and not any(module.children()) and _is_contiguous(given[0])
         if not single or again or torch.is_autocast_enabled("cpu") or not self._takes(module, call):
             return
-        own = {f"{name}.grad": one for name, one in module.named_parameters() if one.requires_grad}
+        own = {gradient_name(name): one for name, one in module.named_parameters() if one.requires_grad}
         wanted = [*own, *(["input.grad"] if given[0].requires_grad else [])]
         leaf = _Leaf(call.path, given[0], given[0].grad_fn, own, wanted, buffers, self._drawn())
         self._calls[label(call.path, call.number)] = leaf
@@ -370,8 +375,8 @@ class _Leaves:
         found = self.ahead.found.setdefault(TORCH32, {})
         for name, leaf in self._calls.items():
             module, call = self.start.get_submodule(leaf.path), recording.calls[name]
-            start = dict(module.named_parameters())
-            same = all(torch.equal(start[key.removesuffix(".grad")], one) for key, one in leaf.parameters.items())
+            start = {gradient_name(name): one for name, one in module.named_parameters()}
+            same = all(torch.equal(start[key], one) for key, one in leaf.parameters.items())
             backward = any(gradient is not None for gradient in call.gradients)
             whole = not backward or (leaf.exact and leaf.gradients.keys() == {*leaf.wanted})
             if leaf.output is None or not same or not whole:

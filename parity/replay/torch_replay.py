@@ -41,6 +41,7 @@ from .module_calls import (
     Outcome,
     Recording,
     Stored,
+    gradient_name,
     one_line,
     parse_label,
     rebuilt,
@@ -109,7 +110,7 @@ class Alone:
         pairs = [(out, g) for out, g in zip(outputs, call.gradients, strict=False) if g is not None]
         if not pairs:
             return []
-        by = {f"{name}.grad": parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
+        by = {gradient_name(name): one for name, one in module.named_parameters() if one.requires_grad}
         for i, stored in enumerate(call.inputs):
             if stored.needs_grad:
                 by[f"{tensor_name('input', i)}.grad"] = given[stored.file]
@@ -184,7 +185,7 @@ class Alone:
             keep("update", call.label, name, self._change(call.path, name))
         if not backward:
             return
-        by = {f"{name}.grad": module.get_parameter(name) for name in about.used if name is not None}
+        by = {gradient_name(name): module.get_parameter(name) for name in about.used if name is not None}
         for i, stored in enumerate(call.inputs):
             if stored.needs_grad:
                 by[f"{tensor_name('input', i)}.grad"] = given[stored.file]

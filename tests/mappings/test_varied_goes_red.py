@@ -65,7 +65,7 @@ def test_a_right_row_is_not(wrong: Engine) -> None:
     ("sent", "said"),
     [
         pytest.param(signal.SIGKILL, "worker died", marks=pytest.mark.full),
-        (signal.SIGSTOP, "said nothing for 2 s"),
+        pytest.param(signal.SIGSTOP, "said nothing for 2 s", marks=pytest.mark.full),
     ],
 )
 def test_a_worker_that_dies_or_hangs_is_told_and_started_again(tmp_path: Path, sent: int, said: str) -> None:

@@ -38,7 +38,7 @@ np.save("mindspore.npy", net.set_train(False)(x).asnumpy())
     "options",
     [
         ["--into", f"{HERE / 'nets_mindspore.py'}:sequence"],
-        ["--model", f"{HERE / 'nets_torch.py'}:sequence"],
+        pytest.param(["--model", f"{HERE / 'nets_torch.py'}:sequence"], marks=pytest.mark.full),
     ],
     ids=["into", "model"],
 )

@@ -141,7 +141,7 @@ def test_anything_at_all_is_a_map_or_bad_input(tmp_path: Path, content: bytes | 
         assert "\n" not in str(error)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(names=st.lists(st.text(alphabet="ab.\\'+*1 $", min_size=1, max_size=8), min_size=1, max_size=5, unique=True))
 def test_what_is_written_means_what_was_aligned(tmp_path: Path, names: list[str]) -> None:
     path = tmp_path / "map.yaml"

@@ -26,7 +26,7 @@ CASES = {
 }
 SMALL = ("sync", "local")  # on a small net with BatchNorms that each worker writes itself
 MODES = ("pynative", "graph")
-QUICK = {"lenet": ("pynative",), "sync": ("graph",), "local": ("pynative",)}
+QUICK = {"lenet": ("pynative",), "sync": ("graph",)}
 
 
 def modes(name: str, quick: bool) -> tuple[str, ...]:

@@ -118,6 +118,7 @@ def test_a_dictionary_with_the_loss_of_several_outputs_and_a_parameter(folder: P
     assert {("gradients", "parameters", "log_vars"), ("update", "step2", "log_vars")} <= judged
 
 
+@pytest.mark.full
 def test_in_mixed_precision_every_output_reaches_the_loss_in_float32(folder: Path) -> None:
     """torch's side stopped: 'dict' object has no attribute 'to'."""
     found = compared("weighted", "amp: {level: O1, dtype: float16}\n", no_replay=True)

@@ -74,6 +74,7 @@ def wrong(report: Report, *parts: str) -> set[str]:
     return {f.name for f in report.findings if f.part in parts and f.verdict is Verdict.FAIL}
 
 
+@pytest.mark.full
 def test_groups_in_another_order_than_torchs_agree(verdict: Callable[[str], Report]) -> None:
     report = verdict("grouped")
     assert [f.place for f in report.findings if f.verdict is Verdict.FAIL] == []

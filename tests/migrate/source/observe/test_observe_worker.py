@@ -158,6 +158,7 @@ def build():
 """
 
 
+@pytest.mark.full
 def test_a_report_is_the_same_after_another_models(models: Path) -> None:
     alone = seen(models, "second")
     assert any("wrapper" in key and entry["reached"] for key, entry in alone.items())

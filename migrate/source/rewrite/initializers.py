@@ -14,7 +14,7 @@ from typing import TypeGuard
 
 from ....mappings.rows import Row
 from ...library_names import TABLES
-from ...source_files import substitute
+from ...source_files import literal, substitute
 from ..observe.observations import (
     PlainKind,
     SizeKind,
@@ -73,12 +73,17 @@ def root_of(node: ast.expr) -> ast.expr:
 
 def write_value(context: Context, source: ast.expr, target: ast.expr, value: ast.expr) -> ast.stmt:
     """Give a tensor other values: a parameter stays the same object with its name, and a function's argument stays the
-    caller's tensor."""
+    caller's tensor. `w.data[0] = x` in a forward is `w[0] = stop_gradient(x)`: MindSpore's `data` is a copy there while
+    gradients are taken."""
     parameter = always(kinds_of(underlying_tensor(source)), TensorKind, parameter=True)
     if vars(underlying_tensor(source)).get("of_caller") and isinstance(target, ast.Name) and not parameter:
         return ast.Expr(ast.Call(ast.Attribute(target, "copy_", ast.Load()), [value], []))
     if isinstance(target, ast.Subscript) or (isinstance(target, (ast.Name, ast.Attribute)) and not parameter):
         target.ctx = ast.Store()
+        into = root_of(target)
+        if not context.in_python and isinstance(into, ast.Attribute) and into.attr == "data" and target is not into:
+            target = substitute(target, lambda node: into.value if node is into else None)
+            value = value if literal(value)[0] else ast.Call(context.name("mindspore.ops.stop_gradient"), [value], [])
         return ast.Assign([target], value)
     return ast.Expr(ast.Call(ast.Attribute(target, "set_data", ast.Load()), [value], []))
 

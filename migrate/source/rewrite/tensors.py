@@ -49,7 +49,7 @@ from .context import (
     row_of,
 )
 from .devices_and_no_grad import as_dtype
-from .initializers import VALUES, attribute, in_shape_of_weight, method_call, underlying_tensor, write_value
+from .initializers import VALUES, attribute, in_shape_of_weight, method_call, root_of, underlying_tensor, write_value
 from .row_calls import argument_of, is_method
 
 PREFIX = "torch.Tensor."
@@ -376,7 +376,16 @@ def data_given(node: ast.Assign, context: Context) -> list[ast.stmt] | None:
             given = [context.visit(owner), in_shape_of_weight(owner, context.visit(value), context)]
             assign = ast.Attribute(given.pop(0), "set_data", ast.Load()) if context.in_python else None
             return [ast.Expr(ast.Call(assign or context.name("mindspore.ops.assign"), given, []))]
+        case ast.Assign([ast.Subscript() as into], value) if not context.in_python and _of_data(into):
+            return [write_value(context, into, context.visit(into), context.visit(value))]
     return None
+
+
+def _of_data(into: ast.Subscript) -> bool:
+    """Whether it is a part of a parameter's `data`."""
+    whole = root_of(into)
+    of_data = isinstance(whole, ast.Attribute) and whole.attr == "data"
+    return of_data and always(kinds_of(underlying_tensor(whole)), TensorKind, parameter=True)
 
 
 def _one_for_all(call: ast.Call, into: ast.expr, context: Context) -> ast.expr | None:

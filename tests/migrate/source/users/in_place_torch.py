@@ -456,3 +456,21 @@ class HalfBouncing(Bouncing):
 def in_place_half_bounced():
     torch.manual_seed(2)
     return HalfBouncing(), (torch.rand(2, 3), torch.randn(2, 3))
+
+
+class MaskedAsItRuns(nn.Module):
+    """Takes parts of a weight out of its layer at every run, past the gradient."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc, self.out = nn.Linear(4, 6), nn.Linear(6, 3)
+
+    def forward(self, x):
+        self.fc.weight.data[:, 2:].zero_()
+        self.out.weight.data[0] = x.mean() * 0.1
+        return self.out(torch.tanh(self.fc(x)))
+
+
+def in_place_masked_weight():
+    torch.manual_seed(2)
+    return MaskedAsItRuns(), (torch.randn(5, 4),)

@@ -132,3 +132,10 @@ def test_arguments_that_a_call_changes_and_its_names_get_back_are_not_listed(use
     said = [problem.text for problem in users["in_place_half_bounced"].source.left_out]
     assert said[0].startswith("bounce changes `speed`, which is read afterwards; in graph mode")
     assert not any("`place`" in text for text in said)
+
+
+def test_a_part_of_a_parameters_data_is_written_into_the_parameter(users: Users) -> None:
+    """While gradients are taken, MindSpore's `data` is a copy, and what is written into it is lost."""
+    found = users["in_place_masked_weight"]
+    found.agrees()
+    found.holds("self.fc.weight[:, 2:] = 0\n", "self.out.weight[0] = ops.stop_gradient(ops.mean(x) * 0.1)\n")

@@ -192,8 +192,8 @@ class Alone:
         found: list[Computed] = [("forward", tensor_name("output", i), as_array(out)) for i, out in enumerate(outputs)]
         arrays = {n: self._torch_form(call.path, n, as_array(x)) for n, x in zip(parameters, grads[1], strict=False)}
         inputs = zip(by, shaped(grads[0], by), strict=False)
-        own = self._as_torch(call.path, arrays)
-        found += [("gradients", module_calls.gradient_name(name), array) for name, array in own.items()]
+        in_torch = self._as_torch(call.path, arrays)
+        found += [("gradients", module_calls.gradient_name(name), array) for name, array in in_torch.items()]
         places = {stored.file: tensor_name("input", i) for i, stored in enumerate(call.inputs)}
         return found + [("gradients", f"{places[one.file]}.grad", as_array(grad)) for one, grad in inputs]
 

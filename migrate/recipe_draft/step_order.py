@@ -22,7 +22,7 @@ from .trained_model import UPDATE, Event, events, several_train
 
 EARLY = "before there are gradients of this step"
 NO_UPDATE = "no step() of an optimizer was found that takes these gradients"
-APART = "no step() of an optimizer takes these gradients in the same round"
+SEPARATE = "no step() of an optimizer takes these gradients in the same round"
 EACH_PART = "at every micro-batch: an update only takes the gradients of the last one"
 IDLE = "with the defaults of the arguments nothing trains"
 BEHIND, MOST_NESTED = "what trains stands behind it, and never runs", 4
@@ -92,8 +92,8 @@ def misplaced(flow: Flow, roles: Roles, runs: Runs, undecided: Undecided) -> dic
     loop, updates = next(((head, found) for head, found in made if found), (None, []))  # around a loop of micro-batches
     if loop is None:
         alone = backward and of.get(MAKE) and not of.get(UPDATE) and not several_train(flow.interpreter)
-        apart = backward and of.get(UPDATE) and (loops or any(one.loop for one in of[UPDATE]))
-        return unmet | ({id(backward[0].statement): NO_UPDATE if alone else APART} if alone or apart else {})
+        separate = backward and of.get(UPDATE) and (loops or any(one.loop for one in of[UPDATE]))
+        return unmet | ({id(backward[0].statement): NO_UPDATE if alone else SEPARATE} if alone or separate else {})
     said = {id(one.statement): why for one, why in [*_wrong(of, loop, backward, updates, roles, undecided)][::-1]}
     said |= unmet | dict(_ends_before(flow, updates[0], runs, undecided))
     for statement in _again(of[UPDATE], updates[0], runs, undecided):

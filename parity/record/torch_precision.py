@@ -100,7 +100,7 @@ def elu_gradient_of_five_terms(
 ) -> torch.Tensor:
     """ELU's gradient as that kernel has it: the result below zero, and alpha, times the gradient that comes back."""
     made = x if of_result else elu_of_five_terms(x, alpha, scale, of_input)
-    return upstream * torch.where(x > 0, torch.ones_like(x), made + alpha * scale)
+    return upstream * torch.where(x > 0, torch.full_like(x, scale), (made + alpha * scale) * of_input)
 
 
 FORMULAS: dict[str, Callable[..., torch.Tensor]] = {

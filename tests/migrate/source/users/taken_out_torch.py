@@ -96,19 +96,19 @@ def changed_inside():
 
 
 class Taking(nn.Module):
-    """`which` layer of the body is taken out, and used apart."""
+    """`which` layer of the body is taken out, and used separately."""
 
     def __init__(self, width=8, which=-1):
         super().__init__()
         net = Body(width)
-        self.apart = net.features.pop(which)
+        self.separate = net.features.pop(which)
         del net.features[0:2]
         self.first = nn.Conv2d(3, width, 1)
         self.rest = net.features
         self.head = nn.Linear(width, 3)
 
     def forward(self, x):
-        return self.head(self.apart(self.rest(self.first(x))).mean((2, 3)))
+        return self.head(self.separate(self.rest(self.first(x))).mean((2, 3)))
 
 
 def takes_last():

@@ -34,7 +34,7 @@ def test_layers_taken_out_in_a_constructor(users: Users) -> None:
     last.agrees()
     middle.agrees()
     assert classes(last)["Taking"] == classes(middle)["Taking"]
-    last.holds("self.apart = take_cell(net.features, which)", "take_cell(net.features, slice(0, 2, None))")
+    last.holds("self.separate = take_cell(net.features, which)", "take_cell(net.features, slice(0, 2, None))")
 
 
 def test_functions_made_in_others_keep_their_variables(users: Users) -> None:

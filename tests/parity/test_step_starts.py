@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
-from msmigrate.parity.record.recorder import StepStarts
+import pytest
+from msmigrate.parity.record.recorder import StepStarts, record_evaluation
+from msmigrate.parity.trace import TraceWriter
 
 ONES = np.ones(3, np.float32)
 
@@ -50,3 +54,24 @@ def test_nothing_begins_with_what_is_not_finite(tmp_path: Path) -> None:
     starts = StepStarts(tmp_path)
     starts.keep(Side(np.array([1, np.nan, 1], np.float32)), 2)
     assert starts.of(2) is None
+
+
+@pytest.mark.parametrize("changed", ["weight", "statistic", ""])
+def test_what_evaluation_changes_is_put_back_before_a_step(tmp_path: Path, changed: str) -> None:
+    """A statistic, and a weight that a forward pass writes into."""
+    held, again = {"weight": ONES.copy(), "statistic": 2 * ONES}, []
+
+    def evaluate(images: Any, seen: Any) -> list[np.ndarray]:
+        if changed:
+            held[changed] *= 0.5  # in place, as frameworks do
+        return [ONES]
+
+    side: Any = SimpleNamespace(
+        evaluate=evaluate,
+        parameters=lambda: {"fc.weight": held["weight"]},
+        buffers=lambda: {"bn.running_mean": held["statistic"]},
+        restart=lambda: again.append(True),
+    )
+    inputs: Any = SimpleNamespace(images=[ONES])
+    record_evaluation(side, inputs, TraceWriter(tmp_path / "trace", {}, None))
+    assert bool(again) == bool(changed)

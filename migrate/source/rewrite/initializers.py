@@ -71,21 +71,106 @@ def root_of(node: ast.expr) -> ast.expr:
     return node
 
 
-def write_value(context: Context, source: ast.expr, target: ast.expr, value: ast.expr) -> ast.stmt:
+def write_value(context: Context, source: ast.expr, target: ast.expr, value: ast.expr) -> list[ast.stmt]:
     """Give a tensor other values: a parameter stays the same object with its name, and a function's argument stays the
-    caller's tensor. `w.data[0] = x` in a forward is `w[0] = stop_gradient(x)`: MindSpore's `data` is a copy there while
-    gradients are taken."""
-    parameter = always(kinds_of(underlying_tensor(source)), TensorKind, parameter=True)
-    if vars(underlying_tensor(source)).get("of_caller") and isinstance(target, ast.Name) and not parameter:
-        return ast.Expr(ast.Call(ast.Attribute(target, "copy_", ast.Load()), [value], []))
-    if isinstance(target, ast.Subscript) or (isinstance(target, (ast.Name, ast.Attribute)) and not parameter):
-        target.ctx = ast.Store()
-        into = root_of(target)
-        if not context.in_python and isinstance(into, ast.Attribute) and into.attr == "data" and target is not into:
-            target = substitute(target, lambda node: into.value if node is into else None)
-            value = value if literal(value)[0] else ast.Call(context.name("mindspore.ops.stop_gradient"), [value], [])
-        return ast.Assign([target], value)
-    return ast.Expr(ast.Call(ast.Attribute(target, "set_data", ast.Load()), [value], []))
+    caller's tensor.
+
+    A parameter's own memory gets them, but for `__init__`: what is compiled, as MindSpore's optimizers are, never sees
+    what `set_data` puts in place, and would train the weights of before.
+    """
+    tensor = underlying_tensor(source)
+    if vars(tensor).get("of_caller") and isinstance(target, ast.Name) and not is_parameter(tensor):
+        return [ast.Expr(method_call(target, "copy_", value))]
+    if isinstance(target, ast.Subscript) and not context.in_python and of_data(root_of(tensor)):
+        return _write_part(context, root_of(tensor), target, value)
+    if isinstance(target, ast.Subscript) or (
+        isinstance(target, (ast.Name, ast.Attribute)) and not is_parameter(tensor)
+    ):
+        whole = root_of(target)
+        if isinstance(whole, ast.Attribute) and whole.attr == "data" and not context.in_python:
+            target = substitute(target, lambda node: whole.value if node is whole else None)
+        target.ctx = ast.Store()  # type: ignore[attr-defined]
+        return [ast.Assign([target], value)]
+    if context.in_python:
+        return [ast.Expr(method_call(target, "set_data", value))]
+    return [ast.Expr(ast.Call(context.name("mindspore.ops.assign"), [target, _stopped(context, value)], []))]
+
+
+def is_parameter(node: ast.expr) -> bool:
+    """Whether it is always a parameter that trains, or the `data` of one."""
+    return always(kinds_of(underlying_tensor(node)), TensorKind, parameter=True)
+
+
+def in_data(node: ast.expr) -> bool:
+    """Whether it is a parameter that trains, or any tensor's `data`."""
+    return is_parameter(node) or _is_data(node)
+
+
+def of_data(node: ast.expr) -> bool:
+    """Whether it is a parameter that trains, or the `data` of a local variable, which gradients do not know of."""
+    return is_parameter(node) or (_is_data(node) and isinstance(underlying_tensor(node), ast.Name))
+
+
+def past_gradient(into: ast.expr, value: ast.expr, context: Context) -> ast.expr:
+    """`y + stop_gradient(2 * y - y)` for `y.data.mul_(2)`, whose gradient torch computes as if y were as before."""
+    under = underlying_tensor(into)
+    known = [kind for kind in kinds_of(under) if isinstance(kind, TensorKind)]
+    if under is into or not isinstance(under, ast.Name) or context.in_python or any(k.parameter for k in known):
+        return value
+    if known and not any("float" in kind.dtype for kind in known):
+        return value
+    return _with_change(context, context.visit(copy.deepcopy(under)), value)
+
+
+def _with_change(context: Context, before: ast.expr, value: ast.expr) -> ast.expr:
+    """`y + stop_gradient(value - y)`, whose gradient is y's own."""
+    change = ast.Call(context.name("mindspore.ops.stop_gradient"), [ast.BinOp(value, ast.Sub(), before)], [])
+    return ast.BinOp(copy.deepcopy(before), ast.Add(), change)
+
+
+def _free(name: str, context: Context, within: ast.AST | None = None) -> str:
+    """A name for a local variable: this one, or one like it where the function has it already."""
+    nodes = ast.walk(context.function or within or ast.Pass())
+    taken = context.local | {n.id for n in nodes if isinstance(n, ast.Name)}
+    return next(one for one in (name, f"{name}_values", *(f"{name}{k}" for k in range(2, 99))) if one not in taken)
+
+
+def _stopped(context: Context, value: ast.expr) -> ast.expr:
+    """`stop_gradient(value)`. A `data` of a parameter within it goes: next to `assign`, compiled gradients were seen to
+    be zeros throughout."""
+    value = substitute(value, lambda node: underlying_tensor(node) if _is_data(node) else None)
+    stop = context.name("mindspore.ops.stop_gradient")
+    stopped = isinstance(value, ast.Call) and ast.unparse(value.func) == ast.unparse(stop)
+    return value if stopped or literal(value)[0] else ast.Call(stop, [value], [])
+
+
+def _is_data(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "data" and always(kinds_of(node.value), TensorKind)
+
+
+def _write_part(context: Context, parameter: ast.expr, target: ast.expr, value: ast.expr) -> list[ast.stmt]:
+    """`weight[:, 0] = value` of a copy `weight`, whose values the parameter gets: written to itself, it would have
+    other memory than what is compiled reads.
+
+    target: the part as MindSpore has it.
+    """
+    whole = root_of(target)
+    name = ast.unparse(parameter).removesuffix(".data").rpartition(".")[2]
+    name = _free(name if name.isidentifier() else "values", context)
+    part = substitute(target, lambda node: ast.Name(name, ast.Load()) if node is whole else None)
+    part.ctx = ast.Store()  # type: ignore[attr-defined]
+    place = context.visit(copy.deepcopy(underlying_tensor(parameter)))
+    one_row = of_one_row(parameter, context)
+    read = in_torchs_shape(underlying_tensor(parameter), context) if one_row else copy.deepcopy(place)
+    begin: list[ast.stmt] = [
+        ast.Assign([ast.Name(name, ast.Store())], _stopped(context, read)),
+        ast.Assign([part], _stopped(context, value)),
+    ]
+    written = in_shape_of_weight(parameter, ast.Name(name, ast.Load()), context)
+    if not is_parameter(parameter):
+        target = ast.Name(ast.unparse(place), ast.Store())
+        return [*begin, ast.Assign([target], _with_change(context, place, written))]
+    return [*begin, ast.Expr(ast.Call(context.name("mindspore.ops.assign"), [place, written], []))]
 
 
 @handles("torch.nn.init.*", stage=Stage.STATEMENT)
@@ -101,9 +186,7 @@ def _named_once(found: list[ast.stmt], context: Context) -> list[ast.stmt]:
         case [ast.Expr(ast.Call(ast.Attribute(ast.Call() as tensor, "set_data")) as whole)]:
             text = ast.unparse(tensor)
             texts = [str(n.value) for n in ast.walk(tensor) if isinstance(n, ast.Constant)]
-            taken = context.local | {n.id for n in ast.walk(context.function or tensor) if isinstance(n, ast.Name)}
-            free = (one for one in (*texts, "tensor", "tensor_of_layer") if one.isidentifier() and one not in taken)
-            name = next(free)
+            name = _free(next((one for one in texts if one.isidentifier()), "tensor"), context, tensor)
             short = substitute(
                 whole,
                 lambda n: ast.Name(name, ast.Load()) if isinstance(n, ast.Call) and ast.unparse(n) == text else None,
@@ -215,7 +298,7 @@ def seeded(call: ast.Call, context: Context) -> list[ast.stmt]:
 def copy_values(call: ast.Call, context: Context) -> list[ast.stmt]:
     """`copy_(tensor, values)`."""
     tensor = context.visit(copy.deepcopy(call.args[0]))
-    return [write_value(context, call.args[0], tensor, context.visit(call.args[1]))]
+    return write_value(context, call.args[0], tensor, context.visit(call.args[1]))
 
 
 def _initialized(call: ast.Call, name: str, context: Context) -> list[ast.stmt]:
@@ -231,16 +314,18 @@ def _initialized(call: ast.Call, name: str, context: Context) -> list[ast.stmt]:
         given = arguments_of(row, call, context)
         drawn = _between(row, given, tensor, context.name)
         if drawn is not None:
-            return [write_value(context, whole, place, _in_shape_of(place, tensor, drawn))]
+            return write_value(context, whole, place, _in_shape_of(place, tensor, drawn))
         values = _drawn(_rule(row, given, tensor, context.name), tensor, context.name)
     except Unwritable as error:
         return [ast.Expr(context.missing(call, str(error)))]
     if place is not tensor:
-        return [write_value(context, whole, place, _in_shape_of(place, tensor, method_call(values, "init_data")))]
-    made = write_value(context, whole, place, values)
-    if isinstance(made, ast.Assign) or ".copy_(" in ast.unparse(made):  # only set_data takes one without values
-        made = write_value(context, whole, place, method_call(values, "init_data"))
-    return [made]
+        return write_value(context, whole, place, _in_shape_of(place, tensor, method_call(values, "init_data")))
+    set_whole = isinstance(place, (ast.Name, ast.Attribute)) <= is_parameter(whole) and not isinstance(
+        place, ast.Subscript
+    )
+    if context.builds and set_whole:  # before anything is compiled
+        return [ast.Expr(method_call(place, "set_data", values))]
+    return write_value(context, whole, place, method_call(values, "init_data"))
 
 
 RESHAPED = {f"torch.Tensor.{name}" for name in ("view", "reshape", "flatten")}
@@ -388,7 +473,7 @@ def weight_of_one_row(node: ast.Assign, context: Context) -> list[ast.stmt] | No
                 return None
             made.args[0] = in_shape_of_weight(target, made.args[0], context)
             return [ast.Assign([context.visit(target)], made)]
-        case [ast.Subscript(value, index) as target] if of_one_row(value, context):
+        case [ast.Subscript(value, index) as target] if of_one_row(value, context) and context.in_python:
             if isinstance(index, ast.Tuple) and len(index.elts) > 2 and not any(map(_counts_no_axis, index.elts[:2])):
                 index.elts.insert(2, ast.Constant(0))
                 return None

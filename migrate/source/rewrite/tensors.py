@@ -49,7 +49,19 @@ from .context import (
     row_of,
 )
 from .devices_and_no_grad import as_dtype
-from .initializers import VALUES, attribute, in_shape_of_weight, method_call, root_of, underlying_tensor, write_value
+from .initializers import (
+    VALUES,
+    attribute,
+    in_data,
+    in_shape_of_weight,
+    is_parameter,
+    method_call,
+    of_data,
+    past_gradient,
+    root_of,
+    underlying_tensor,
+    write_value,
+)
 from .row_calls import argument_of, is_method
 
 PREFIX = "torch.Tensor."
@@ -348,20 +360,21 @@ def note_of_caller(function: ast.FunctionDef) -> None:
 def write(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
     """What becomes of a statement that writes into a tensor; None for any other."""
     _refuse_shared(node, node.target if isinstance(node, ast.AugAssign) else None)
-    if isinstance(node, ast.AugAssign) and not isinstance(node.target, ast.Subscript):
-        if not always(kinds_of(node.target), TensorKind):
+    if isinstance(node, ast.AugAssign):
+        in_part = not context.in_python and in_data(root_of(node.target))
+        if not (in_part if isinstance(node.target, ast.Subscript) else always(kinds_of(node.target), TensorKind)):
             return None
         there = copy.deepcopy(node.target)
         there.ctx = ast.Load()
         value = context.visit(ast.BinOp(copy.deepcopy(there), node.op, node.value))
-        return [_written_back(there, value, context)]
+        return _written_back(there, past_gradient(there, value, context), context)
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         into = written_tensor(node.value)
         if into is not None and isinstance(underlying_tensor(into), (ast.Name, ast.Attribute, ast.Subscript)):
             value = _one_for_all(node.value, into, context) or context.visit(copy.deepcopy(node.value))
-            return [_written_back(into, _past_gradient(into, value, context), context)]
-        if into is not None and always(kinds_of(into), TensorKind, parameter=True):
-            return [_written_back(into, context.visit(copy.deepcopy(node.value)), context)]
+            return _written_back(into, past_gradient(into, value, context), context)
+        if into is not None and is_parameter(into):
+            return _written_back(into, context.visit(copy.deepcopy(node.value)), context)
         if into is not None:
             gives = f"{ast.unparse(node)} writes into what {ast.unparse(into)} gives"
             raise Unwritable(f"{gives}: give that a name, write into it, and use it")
@@ -372,20 +385,16 @@ def write(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
 def data_given(node: ast.Assign, context: Context) -> list[ast.stmt] | None:
     """`parameter.data = values`, as it is made and as it runs; None for any other."""
     match node:
-        case ast.Assign([ast.Attribute(owner, "data")], value) if always(kinds_of(owner), TensorKind, parameter=True):
-            given = [context.visit(owner), in_shape_of_weight(owner, context.visit(value), context)]
-            assign = ast.Attribute(given.pop(0), "set_data", ast.Load()) if context.in_python else None
-            return [ast.Expr(ast.Call(assign or context.name("mindspore.ops.assign"), given, []))]
-        case ast.Assign([ast.Subscript() as into], value) if not context.in_python and _of_data(into):
-            return [write_value(context, into, context.visit(into), context.visit(value))]
+        case ast.Assign([ast.Attribute(owner, "data")], value) if is_parameter(owner):
+            given = in_shape_of_weight(owner, context.visit(value), context)
+            return write_value(context, owner, context.visit(owner), given)
+        case ast.Assign([ast.Attribute(ast.Name(), "data") as into], value) if of_data(into) and not context.in_python:
+            return _written_back(into, past_gradient(into, context.visit(value), context), context)
+        case ast.Assign([ast.Attribute(ast.Attribute() as owner, "data") as into], value) if in_data(into):
+            return write_value(context, owner, context.visit(owner), context.visit(value))
+        case ast.Assign([ast.Subscript() as into], value) if in_data(root_of(into)) and not context.in_python:
+            return write_value(context, into, context.visit(into), context.visit(value))
     return None
-
-
-def _of_data(into: ast.Subscript) -> bool:
-    """Whether it is a part of a parameter's `data`."""
-    whole = root_of(into)
-    of_data = isinstance(whole, ast.Attribute) and whole.attr == "data"
-    return of_data and always(kinds_of(underlying_tensor(whole)), TensorKind, parameter=True)
 
 
 def _one_for_all(call: ast.Call, into: ast.expr, context: Context) -> ast.expr | None:
@@ -397,20 +406,7 @@ def _one_for_all(call: ast.Call, into: ast.expr, context: Context) -> ast.expr |
     return context.visit(given[0]) if VALUES[method] is None else ast.Constant(VALUES[method])
 
 
-def _past_gradient(into: ast.expr, value: ast.expr, context: Context) -> ast.expr:
-    """`y + stop_gradient(2 * y - y)` for `y.data.mul_(2)`, whose gradient torch computes as if y were as before."""
-    under = underlying_tensor(into)
-    known = [kind for kind in kinds_of(under) if isinstance(kind, TensorKind)]
-    if under is into or not isinstance(under, ast.Name) or context.in_python or any(k.parameter for k in known):
-        return value
-    if known and not any("float" in kind.dtype for kind in known):
-        return value
-    before: ast.expr = context.visit(copy.deepcopy(under))
-    change = ast.Call(context.name("mindspore.ops.stop_gradient"), [ast.BinOp(value, ast.Sub(), before)], [])
-    return ast.BinOp(copy.deepcopy(before), ast.Add(), change)
-
-
-def _written_back(into: ast.expr, value: ast.expr, context: Context) -> ast.stmt:
+def _written_back(into: ast.expr, value: ast.expr, context: Context) -> list[ast.stmt]:
     value = in_shape_of_weight(into, value, context)
     return write_value(context, into, context.visit(copy.deepcopy(underlying_tensor(into))), value)
 

@@ -474,3 +474,77 @@ class MaskedAsItRuns(nn.Module):
 def in_place_masked_weight():
     torch.manual_seed(2)
     return MaskedAsItRuns(), (torch.randn(5, 4),)
+
+
+class Limited(nn.Module):
+    """Writes into its weights at every run: parts and wholes, by methods and operators, in loops and by a helper."""
+
+    def __init__(self, far=False):
+        super().__init__()
+        self.conv = nn.Conv1d(1, 2, 3, padding=1)
+        self.fc, self.out = nn.Linear(4, 6), nn.Linear(6, 3)
+        self.scale = nn.Parameter(torch.rand(6) + 0.5)
+        self.register_buffer("mask", (torch.arange(24).reshape(6, 4) % 3 > 0).float())
+        self.far = far
+
+    def limit(self, bound=0.4):
+        for weight in self.parameters():
+            weight.data.clamp_(-bound, bound)
+
+    def shrink(self, weight):
+        weight.data[:, 1] *= 0.5
+        weight.data.mul_(0.9)
+
+    def forward(self, x):
+        self.conv.weight.data[:, :, -1] = 0
+        self.conv.weight.data[0].mul_(0.5)
+        self.fc.weight.data *= self.mask
+        for layer in (self.fc, self.out):
+            layer.bias.data[1:] += 0.1
+            layer.bias.data.copy_(layer.bias.data * 0.5)
+        self.shrink(self.out.weight)
+        with torch.no_grad():
+            self.scale[0] = 1.5
+            self.scale.div_(self.scale.norm())
+            self.mask[0] = 1
+        if self.far:
+            self.out.weight.data = self.out.weight.data * 2
+        return self.out(torch.tanh(self.fc(self.conv(x[:, None]).sum(1))) * self.scale)
+
+
+def in_place_limited():
+    torch.manual_seed(2)
+    return Limited(), (torch.randn(5, 4),)
+
+
+class PastGradient(nn.Module):
+    """Changes the values of tensors whose gradient it leaves alone, also where it did not run."""
+
+    def __init__(self, far=False):
+        super().__init__()
+        self.fc, self.out, self.far = nn.Linear(4, 6), nn.Linear(6, 3), far
+        self.register_buffer("shift", torch.zeros(6))
+
+    def forward(self, x):
+        y = self.fc(x)
+        y.data[:, 0] = 0.5
+        y.data[y.data < -0.3] = 0.1
+        y.data[1:] *= 2
+        y.data += 0.25
+        y.data = y.data * 1.5
+        self.shift.data[0] = 3
+        self.shift.data = self.shift.data + 0.1
+        if self.far:
+            y.data *= 3
+            y.data = y.data - 1
+        return self.out(y * y * 0.1 + self.shift)
+
+
+def in_place_past_gradient():
+    torch.manual_seed(2)
+    return PastGradient(), (torch.randn(5, 4),)
+
+
+def in_place_past_gradient_far():
+    torch.manual_seed(2)
+    return PastGradient(far=True), (torch.randn(5, 4),)

@@ -4,7 +4,8 @@
 
 For each NAME, FOLDER holds NAME.py with a function `build`, NAME.npz of torch_worker.py and NAME.names.json, torch's
 tensor names -> MindSpore's. FOLDER/NAME.MODE.npz gets the outputs in evaluation and training mode and, in PyNative mode
-(MODE pynative), the gradients; or FOLDER/NAME.MODE.failed the error.
+(MODE pynative), the gradients; or FOLDER/NAME.MODE.failed the error. MODE updates is PyNative mode, and an error where
+what an optimizer does to a weight is lost.
 """
 
 from __future__ import annotations
@@ -81,10 +82,26 @@ def ran(folder: Path, name: str, mode: str, net: nn.Cell) -> dict[str, Any]:
 
     if not trained:
         return found | {f"train/{n}": output.asnumpy() for n, output in enumerate(run())}
-    (_, outputs), gradients = mindspore.value_and_grad(loss, None, trained, has_aux=True)()
+    step = mindspore.value_and_grad(loss, None, trained, has_aux=True)
+    if mode == "updates":
+        updated(step, trained)
+        return found
+    (_, outputs), gradients = step()
     outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
     found |= {f"train/{n}": output.asnumpy() for n, output in enumerate(outputs)}
     return found | named(net, trained, gradients)
+
+
+def updated(step: Any, trained: list[Any]) -> None:
+    """Take three steps; every weight with a gradient has to move in each."""
+    optimizer = nn.Momentum(trained, 0.01, 0.9)
+    for number in range(3):
+        _, gradients = step()
+        before = [parameter.asnumpy().copy() for parameter in trained]
+        optimizer(gradients)
+        for parameter, value, gradient in zip(trained, before, gradients, strict=True):
+            moved = (parameter.asnumpy() != value).any()
+            assert moved or not gradient.asnumpy().any(), f"update {number} of {parameter.name} is lost"
 
 
 def named(net: nn.Cell, trained: list[Any], gradients: Any) -> dict[str, Any]:

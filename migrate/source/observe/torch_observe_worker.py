@@ -334,11 +334,8 @@ def _run(
 
 def _forget_results() -> None:
     """Empty what functools.cache and lru_cache hold for functions of models, which would not run, and not be seen."""
-    others = _not_of_models()
-    for module in list(sys.modules.values()):
-        file = getattr(module, "__file__", None)
-        if not isinstance(file, str) or not file.endswith(".py") or not _of_models(file, others):
-            continue
+    for name in _with_models():
+        module = sys.modules[name]
         named = [*vars(module).values()]
         classes = [one for one in named if isinstance(one, type) and one.__module__ == module.__name__]
         for one in (*named, *(inner for cls in classes for inner in vars(cls).values())):
@@ -398,7 +395,7 @@ def _files(modules: Iterable[str]) -> dict[str, str]:
 def _tables() -> dict[tuple[str, str], dict[str, Any]]:
     """Copies of the dictionaries that files of models define at their top, by module and name."""
     found = {}
-    for module in _files(list(sys.modules)):
+    for module in _files(_with_models()):
         for name, value in list(vars(sys.modules[module]).items()):
             if not name.startswith("__") and is_table(value):
                 found[module, name] = as_imported(value)
@@ -422,6 +419,22 @@ def _not_of_models() -> tuple[str, ...]:
 def _of_models(file: str, others: tuple[str, ...]) -> bool:
     """Whether a file may hold parts of a model; others: see _not_of_models."""
     return file.startswith(SIMPLIFIED) or not file.startswith(others)
+
+
+def _with_models() -> list[str]:
+    """The modules that may hold parts of models: of no package that is installed and has not imported torch, as sympy,
+    which is large."""
+    others, modules = _not_of_models(), list(sys.modules.items())
+    files = {name: getattr(module, "__file__", None) for name, module in modules}
+    using = {
+        name.partition(".")[0] for name, module in modules if getattr(module, "__dict__", {}).get("torch") is torch
+    }
+    return [
+        name
+        for name, file in files.items()
+        if isinstance(file, str) and file.endswith(".py") and _of_models(file, others)
+        if name.partition(".")[0] in using or not file.startswith(str(SITE) + os.sep)
+    ]
 
 
 def _is_users(file: Any) -> bool:
@@ -469,8 +482,10 @@ def _named(function: FunctionType, code: CodeType, tree: ast.Module) -> dict[str
 def _functions(files: Container[str]) -> dict[tuple[str, CodeType], list[FunctionType]]:
     """Every existing function of these files, by its file and its code."""
     found: dict[tuple[str, CodeType], list[FunctionType]] = {}
+    of_torch = [attrgetter(name.removeprefix("torch."))(torch) for name in WRITTEN_FROM_SOURCE]  # may be frozen
     # not isinstance, which fails on a dead weak proxy, and a library may leave some
-    for function in [thing for thing in gc.get_objects() if type(thing) is FunctionType]:
+    others = [thing for thing in gc.get_objects() if type(thing) is FunctionType and thing not in of_torch]
+    for function in (*of_torch, *others):
         if function.__code__.co_filename in files:
             found.setdefault((function.__code__.co_filename, function.__code__), []).append(function)
     return found

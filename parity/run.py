@@ -213,7 +213,8 @@ def with_causes(job: ParityJob, found: Report, on_message: OnMessage) -> Report:
     if job.continue_from is not None and any(f.stage == "update" for f in found.findings if f.verdict is Verdict.FAIL):
         notes.append("causes of updates are not looked for with --continue-from; without it they are")
     try:
-        causes = diagnose(job, found, on_message)
+        known = {(cause.stage, cause.place) for cause in found.causes}
+        causes = [c for c in diagnose(job, found, on_message) if c.fault or (c.stage, c.place) not in known]
         return replace(found, causes=[*found.causes, *causes], notes=notes)
     except WorkerFailed as error:
         return replace(found, notes=[*found.notes, str(error)])

@@ -33,6 +33,7 @@ FORMAT = 1
 UNJUDGED = "not floating"  # in the same: how many tensors the net returns in evaluation that are not floating
 RUNS_TWICE = "runs_twice"  # in the head of MindSpore's trace: whether a user's step ran the net twice on each batch
 REDUCER = "reducer"  # in the same, for a user's step that has one: whether what the step does after it was seen
+REPLACED = "replaced"  # in the same: the weights that got other memory while steps were taken, by torch's names
 SCOPE = "scope"  # in the head of torch's: what it was taken to have in common with MindSpore's side
 IMPORT = "import"  # in the same: notes on the import of the user's file
 UNDEFINED = "undefined"  # in the same: tensors of the user's model that torch leaves uninitialized, zeros here

@@ -292,6 +292,24 @@ def causes(alignment: Alignment) -> list[Cause]:
     return [_cause(alike) for alike in sorts.values()]
 
 
+def out_of_reach(findings: Iterable[Finding], replaced: object) -> list[Cause]:
+    """The weights whose updates fail and that got other memory while MindSpore's side took its steps.
+
+    replaced: their names, as MindSpore's trace has them.
+    """
+    failed = {finding.name for finding in findings if finding.stage == "update" and finding.verdict is Verdict.FAIL}
+    names = [name for name in replaced if name in failed] if isinstance(replaced, list) else []
+    if not names:
+        return []
+    text = (
+        f"what was written into {_few(names)} while the net or the step ran is in other memory than before, and an "
+        "optimizer that has run updates that of before"
+    )
+    fix = "ops.assign(weight, values) in a construct, weight.copy_(values) between steps; no set_data, no weight[…] = x"
+    evidence = "where MindSpore has the weight, before and after the steps"
+    return [Cause("update", names[0], "set-data-not-trained", text, fix, evidence)]
+
+
 def without_consequences(
     causes: Iterable[Cause], modules: Iterable[ModuleVerdict], left: Sequence[Unlike]
 ) -> list[Cause]:

@@ -96,6 +96,7 @@ class MindSporeSide(Side):
         self._own_start = [(parameter, parameter.asnumpy().copy()) for parameter in self._own_state()]
         self._kept = KeptOptimizer()
         self.restart()
+        self._memory = {c.name: c.parameter.data_ptr() for c in self.held if c.parameter.requires_grad}
 
     def _plain_values(self) -> list[tuple[Any, dict[str, Any]]]:
         """The plain values among the attributes of the user's own step, and of each object in it, such as counters, and
@@ -233,6 +234,12 @@ class MindSporeSide(Side):
     def parameters(self) -> Arrays:
         """Trainable parameters as they are now."""
         return self._as_torch({c.name: c.parameter for c in self.held if c.parameter.requires_grad})
+
+    def replaced(self) -> list[str]:
+        """The weights that have other memory than they began with, by torch's names: an optimizer that has run goes on
+        updating the memory of before."""
+        moved = [c for c in self.held if c.parameter.data_ptr() != self._memory.get(c.name, c.parameter.data_ptr())]
+        return list(self._as_torch({c.name: c.parameter for c in moved}))
 
     def buffers(self) -> Arrays:
         """What torch holds as buffers, and MindSpore as parameters without gradient."""

@@ -211,7 +211,8 @@ def main(options: ParityJob) -> None:
     if options.narrowing.takes_steps or writer.wants("forward"):
         record_steps(side, inputs, writer, "MindSpore", sides=True, starts=StepStarts(folder))
     twice = isinstance(side.train_step, PairStep) and side.train_step.runs_twice
-    writer.about = {**writer.about, **compared_draws.about(side.draws), run_folder.RUNS_TWICE: twice}
+    about_steps = {run_folder.RUNS_TWICE: twice, run_folder.REPLACED: side.replaced()}
+    writer.about = {**writer.about, **compared_draws.about(side.draws), **about_steps}
     if options.narrowing.takes_steps and writer.wants("gradients") and side.reducers():
         writer.about = {**writer.about, run_folder.REDUCER: record_reduced(side, inputs, writer)}
     progress("MindSpore: loss and optimizer on given values")

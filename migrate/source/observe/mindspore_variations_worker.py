@@ -31,6 +31,7 @@ from ....mappings.state_names import is_constant  # noqa: E402
 from ...model_spec import place_of, serve  # noqa: E402
 
 LONGEST = 450  # letters of an error
+ASSIGN = "ops.assign(weight, values) keeps it (msmigrate explain set-data-not-trained)"
 GROWN = 1.05  # as in torch_variations_worker.py
 
 
@@ -121,6 +122,7 @@ def ran(net: nn.Cell, before: Any, trained: Any, words: Any) -> dict[str, Any]:
     found = outputs(net(*before, **words), "eval")
     net.set_train(True)
     weights = [parameter for parameter in net.get_parameters() if parameter.requires_grad]
+    memory = [weight.data_ptr() for weight in weights]
     by_input = not weights and bool(trained) and bool(tensors(trained[0])) and isinstance(trained[0], Tensor)
 
     def loss(*first: Any) -> Any:
@@ -137,6 +139,11 @@ def ran(net: nn.Cell, before: Any, trained: Any, words: Any) -> dict[str, Any]:
     else:
         made = tensors(net(*trained, **words))
     found |= outputs(made, "train")
+    for weight, place in zip(weights, memory, strict=True):
+        if weight.data_ptr() != place:
+            raise ValueError(
+                f"{weight.name} has other memory after a run, and an optimizer would not train it: {ASSIGN}"
+            )
     for parameter in weights:
         parameter.set_data(Tensor(parameter.asnumpy() * np.float32(GROWN), parameter.dtype))
     net.set_train(False)

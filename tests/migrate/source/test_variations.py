@@ -347,6 +347,16 @@ def test_errors_name_the_file_that_was_written(written: ConvertedModel, spec: st
     assert sorted(file.name for file in (tmp_path / "tried").glob("*.begun")) == ["0.begun"]
 
 
+def test_a_weight_in_other_memory_is_no_same(written: ConvertedModel, spec: str, tmp_path: Path) -> None:
+    """It computes what torch computes, and no optimizer that has run trains it."""
+    text = written.text.replace(
+        "x = self.norm(x)\n", "self.norm.scale.set_data(self.norm.scale * 1)\n        x = self.norm(x)\n", 1
+    )
+    assert text != written.text
+    (found,) = try_variations(f"{spec}:build", (), text, written.maker, written.variations[:1], tmp_path / "tried")
+    assert "scale has other memory after a run, and an optimizer would not train it" in found.why, found
+
+
 def test_many_problems_of_a_function_share_a_line() -> None:
     problems = [Problem("net.py", 3, "what a.X does was not seen", "other")]
     problems += [Problem("net.py", n, f"what a.X{n // 2} does was not seen", "chosen") for n in range(10, 17)]

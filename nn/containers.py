@@ -370,7 +370,7 @@ def reset_parameters(cell: nn.Cell, *names: str) -> None:
             rule = Uniform(scale=1 / math.sqrt(math.prod(parameters["weight"].shape[1:])))
         else:
             raise ValueError(f"how to reset {name} of {type(cell).__name__} is not known")
-        parameter.set_data(initializer(rule, parameter.shape, parameter.dtype))
+        parameter.copy_(initializer(rule, parameter.shape, parameter.dtype).init_data())  # an optimizer may have run
 
 
 def not_converted(why: str) -> Any:

@@ -482,10 +482,16 @@ def _named(function: FunctionType, code: CodeType, tree: ast.Module) -> dict[str
 def _functions(files: Container[str]) -> dict[tuple[str, CodeType], list[FunctionType]]:
     """Every existing function of these files, by its file and its code."""
     found: dict[tuple[str, CodeType], list[FunctionType]] = {}
-    of_torch = [attrgetter(name.removeprefix("torch."))(torch) for name in WRITTEN_FROM_SOURCE]  # may be frozen
+    named = [attrgetter(name.removeprefix("torch."))(torch) for name in WRITTEN_FROM_SOURCE]
+    simplified = vars(sys.modules[for_training.__module__])
+    for owner in (simplified, *(vars(one) for one in simplified.values() if isinstance(one, type))):
+        named += [one for one in owner.values() if type(one) is FunctionType]
+    known = {
+        id(function): function for function in named
+    }  # which gc does not give where somebody has frozen what was there
     # not isinstance, which fails on a dead weak proxy, and a library may leave some
-    others = [thing for thing in gc.get_objects() if type(thing) is FunctionType and thing not in of_torch]
-    for function in (*of_torch, *others):
+    others = [thing for thing in gc.get_objects() if type(thing) is FunctionType and id(thing) not in known]
+    for function in (*known.values(), *others):
         if function.__code__.co_filename in files:
             found.setdefault((function.__code__.co_filename, function.__code__), []).append(function)
     return found

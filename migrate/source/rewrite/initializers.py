@@ -86,9 +86,10 @@ def write_value(context: Context, source: ast.expr, target: ast.expr, value: ast
     if isinstance(target, ast.Subscript) or (
         isinstance(target, (ast.Name, ast.Attribute)) and not is_parameter(tensor)
     ):
-        whole = root_of(target)
-        if isinstance(whole, ast.Attribute) and whole.attr == "data" and not context.in_python:
-            target = substitute(target, lambda node: whole.value if node is whole else None)
+        whole, of = root_of(target), root_of(tensor)
+        if isinstance(target, ast.Subscript) and _is_data(of) and not context.in_python:
+            place = context.visit(copy.deepcopy(underlying_tensor(of)))
+            target = substitute(target, lambda node: place if node is whole else None)
         target.ctx = ast.Store()  # type: ignore[attr-defined]
         return [ast.Assign([target], value)]
     if context.in_python:
@@ -107,8 +108,14 @@ def in_data(node: ast.expr) -> bool:
 
 
 def of_data(node: ast.expr) -> bool:
-    """Whether it is a parameter that trains, or the `data` of a local variable, which gradients do not know of."""
-    return is_parameter(node) or (_is_data(node) and isinstance(underlying_tensor(node), ast.Name))
+    """Whether it is a parameter that trains, or the `data` of a local variable that may have a gradient."""
+    tensor = underlying_tensor(node)
+    known = [kind for kind in kinds_of(tensor) if isinstance(kind, TensorKind)]
+    return is_parameter(node) or (_is_data(node) and isinstance(tensor, ast.Name) and _may_float(known))
+
+
+def _may_float(known: list[TensorKind]) -> bool:
+    return not known or any("float" in kind.dtype for kind in known)
 
 
 def past_gradient(into: ast.expr, value: ast.expr, context: Context) -> ast.expr:
@@ -117,14 +124,14 @@ def past_gradient(into: ast.expr, value: ast.expr, context: Context) -> ast.expr
     known = [kind for kind in kinds_of(under) if isinstance(kind, TensorKind)]
     if under is into or not isinstance(under, ast.Name) or context.in_python or any(k.parameter for k in known):
         return value
-    if known and not any("float" in kind.dtype for kind in known):
+    if not _may_float(known):
         return value
     return _with_change(context, context.visit(copy.deepcopy(under)), value)
 
 
 def _with_change(context: Context, before: ast.expr, value: ast.expr) -> ast.expr:
     """`y + stop_gradient(value - y)`, whose gradient is y's own."""
-    change = ast.Call(context.name("mindspore.ops.stop_gradient"), [ast.BinOp(value, ast.Sub(), before)], [])
+    change = _stopped(context, ast.BinOp(value, ast.Sub(), before))
     return ast.BinOp(copy.deepcopy(before), ast.Add(), change)
 
 
@@ -136,12 +143,25 @@ def _free(name: str, context: Context, within: ast.AST | None = None) -> str:
 
 
 def _stopped(context: Context, value: ast.expr) -> ast.expr:
-    """`stop_gradient(value)`. A `data` of a parameter within it goes: next to `assign`, compiled gradients were seen to
-    be zeros throughout."""
-    value = substitute(value, lambda node: underlying_tensor(node) if _is_data(node) else None)
+    """`stop_gradient(value)`."""
     stop = context.name("mindspore.ops.stop_gradient")
-    stopped = isinstance(value, ast.Call) and ast.unparse(value.func) == ast.unparse(stop)
-    return value if stopped or literal(value)[0] else ast.Call(stop, [value], [])
+
+    def is_stopped(node: ast.AST) -> bool:
+        return isinstance(node, ast.Call) and ast.unparse(node.func) == ast.unparse(stop) and not node.keywords
+
+    if is_stopped(value) or literal(value)[0]:
+        return value
+    inside = substitute(value, lambda node: node.args[0] if isinstance(node, ast.Call) and is_stopped(node) else None)
+    return ast.Call(stop, [inside], [])
+
+
+@handles(syntax=[ast.Attribute])
+def read_data(node: ast.Attribute, context: Context) -> ast.expr | None:
+    """`x.data` as `stop_gradient(x)` in what may be compiled: where a net assigns a parameter, too, a `data` was seen
+    to make all compiled gradients zero."""
+    if not isinstance(node.ctx, ast.Load) or not _is_data(node) or context.builds or context.in_python:
+        return None
+    return _stopped(context, context.visit(node.value))
 
 
 def _is_data(node: ast.AST) -> bool:

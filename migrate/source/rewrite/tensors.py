@@ -56,7 +56,6 @@ from .initializers import (
     in_shape_of_weight,
     is_parameter,
     method_call,
-    of_data,
     past_gradient,
     root_of,
     underlying_tensor,
@@ -388,12 +387,12 @@ def data_given(node: ast.Assign, context: Context) -> list[ast.stmt] | None:
         case ast.Assign([ast.Attribute(owner, "data")], value) if is_parameter(owner):
             given = in_shape_of_weight(owner, context.visit(value), context)
             return write_value(context, owner, context.visit(owner), given)
-        case ast.Assign([ast.Attribute(ast.Name(), "data") as into], value) if of_data(into) and not context.in_python:
+        case ast.Assign([ast.Attribute(ast.Name(), "data") as into], value) if in_data(into) and not context.in_python:
             return _written_back(into, past_gradient(into, context.visit(value), context), context)
         case ast.Assign([ast.Attribute(ast.Attribute() as owner, "data") as into], value) if in_data(into):
             return write_value(context, owner, context.visit(owner), context.visit(value))
         case ast.Assign([ast.Subscript() as into], value) if in_data(root_of(into)) and not context.in_python:
-            return write_value(context, into, context.visit(into), context.visit(value))
+            return write_value(context, into, context.visit(copy.deepcopy(into)), context.visit(value))
     return None
 
 

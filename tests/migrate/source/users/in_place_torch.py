@@ -532,6 +532,10 @@ class PastGradient(nn.Module):
         y.data[1:] *= 2
         y.data += 0.25
         y.data = y.data * 1.5
+        kept = (y > 0).long()
+        kept.data[0] = 2
+        kept.data = kept.data + 1
+        y = y * kept
         self.shift.data[0] = 3
         self.shift.data = self.shift.data + 0.1
         if self.far:

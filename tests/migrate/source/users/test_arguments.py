@@ -211,7 +211,7 @@ def test_a_number_that_another_argument_would_choose_crosses_as_well(users: User
 
 def test_the_first_parameter_is_an_attribute_where_it_surely_is_one(users: Users) -> None:
     """Graph mode compiles no generator: a net that asks for it in each forward neither trained nor was exported."""
-    users["begins"].holds("weight = self.words.embedding_table.data")
+    users["begins"].holds("weight = ops.stop_gradient(self.words.embedding_table)")
     users["begins_with_scale"].holds("self.scale")
     for name in ("begins", "begins_with_scale"):
         users[name].lacks("next(")

@@ -35,7 +35,17 @@ NAMES = (
         "changing",
         "other_names",
         "given_parts",
-        *("stepped", "inserted", "listed", "mapped", "showing", "packed_to_a_length", "masked_by_two"),
+        *(
+            "in_place_limited",
+            "in_place_past_gradient",
+            "stepped",
+            "inserted",
+            "listed",
+            "mapped",
+            "showing",
+            "packed_to_a_length",
+            "masked_by_two",
+        ),
     ),
 )
 

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 import torch
 
-gc.freeze()  # torch's objects, among which models' functions are sought: a fifth of the time
+if not {"transformers", "timm", "torchvision"} & {*sys.modules}:  # imported before this process was forked
+    gc.freeze()  # torch's objects, among which models' functions are sought: a fifth of the time
 
 from flat_values import flat, weights_for  # noqa: E402
 from msmigrate.errors import MsmigrateError  # noqa: E402

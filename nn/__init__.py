@@ -134,6 +134,7 @@ from .vision import (
     SpaceToDepth,
     SqueezeExcitation,
     SwiGLU,
+    Upsample,
     UpsamplingBilinear2d,
     UpsamplingNearest2d,
 )

@@ -20,9 +20,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...library_names import CONTAINERS, COUNTERPARTS, INSTALLED, MODULE_METHODS, OF_PYTHON, TABLES
+from ...library_names import CONTAINERS, COUNTERPARTS, DROPPED, INSTALLED, MODULE_METHODS, OF_PYTHON, TABLES
 from ...source_files import all_of, alternatives, class_question, defaults_of, literal, local_names, own_nodes
 from ..observe.observations import (
+    NONE,
     CallableKind,
     Kind,
     ModuleKind,
@@ -346,6 +347,8 @@ def method_of(cls: str, method: str, program: Program) -> tuple[list[str], list[
         function = program.functions.get(name)
         if function is not None or defines(base, method, program):
             return [name], gives(name, program)
+        if name in DROPPED:
+            return [name], [NONE]
     return None
 
 

@@ -1,0 +1,35 @@
+"""Layers that users put at places, or ask for, in ways of torch's own."""
+
+from __future__ import annotations
+
+from test_handed_on import classes
+from written import Written
+
+Users = dict[str, Written]
+
+
+def test_places_without_a_layer(users: Users) -> None:
+    """What stands where no layer was in the run is not known, and raises."""
+    some, others = users["none_in_lists"], users["none_in_lists_without_activation"]
+    some.agrees()
+    others.agrees()
+    some.holds("x = x if act is None else act(x)", "if drop is not None:\n                raise NotImplementedError(")
+    others.holds("x = x if act is None else not_converted(")
+
+
+def test_ordering_weights_in_memory_is_left_out(users: Users) -> None:
+    """In code that ran, and in code that did not."""
+    ran, unrun = users["ordered_weights_of_its_own"], users["ordered_weights"]
+    for found in (ran, unrun):
+        found.agrees()
+        found.lacks("flatten_parameters")
+    unrun.holds("            # not run\n            x = self.rnn(x)[0]")
+
+
+def test_resizing_by_any_factor(users: Users) -> None:
+    """MindSpore's class stays where it takes the factor."""
+    down, up = users["resized"], users["resized_up"]
+    down.agrees()
+    up.agrees()
+    assert classes(down)["Resized"] == classes(up)["Resized"]
+    down.holds("self.up = nn.Upsample(scale_factor=2.0,", "Upsample(scale_factor=0.5,", "Upsample(scale_factor=factor,")

@@ -37,7 +37,7 @@ from ..observe.observations import (
 )
 from .context import UNSEEN, Context, Program, Stage, Unwritable, handles, row_of
 from .memory import writes_into
-from .signatures import gives
+from .signatures import OF_TENSORS, gives
 
 FORWARD, CONSTRUCT = "forward", "construct"
 MODULE = "torch.nn.Module"
@@ -49,6 +49,7 @@ PARAMETER = TensorKind("float32", 99, parameter=True)
 CONVOLUTION = re.compile(r"torch\.nn\.Conv(?:Transpose)?(\d)d")
 GIVEN: dict[str, Kind] = {  # what calls give in code that did not run: methods of modules, and functions by their names
     "parameters": SequenceKind("list", (PARAMETER,)),
+    "torch.Size": OF_TENSORS["shape"],
     "torch.finfo": ObjectKind("torch.finfo"),
     "torch.iinfo": ObjectKind("torch.iinfo"),
 }

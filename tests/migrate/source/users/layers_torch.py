@@ -1,9 +1,13 @@
-"""Layers at places that may have none, layers that resize by any factor, and calls that only order weights in memory."""
+"""Layers at places that may have none, that resize by any factor, and calls and conditions that torch alone needs."""
 
 from __future__ import annotations
 
+import numbers
+from functools import partial
+
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 
 class Steps(nn.Module):
@@ -92,3 +96,147 @@ def resized():
 
 def resized_up():
     return Resized(1.7, "nearest"), [torch.randn(2, 3, 6, 8)]
+
+
+def squeezed(x, w, power=1.0):
+    return torch.tanh(x) * w * power
+
+
+def waved(x, w, power=1.0):
+    return torch.sin(x) * w * power
+
+
+sparing = partial(checkpoint, squeezed)
+
+
+class Sparing(nn.Module):
+    """What memory is saved by, where a gradient is asked for."""
+
+    def __init__(self, spare=False):
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 4)
+        self.w = nn.Parameter(torch.ones(4))
+        self.spare = spare
+
+    def forward(self, x):
+        needed = x.requires_grad
+        compute = sparing if needed else squeezed
+        x = self.first(compute(x, self.w))
+        if x.requires_grad:
+            x = checkpoint(self.second, x, use_reentrant=False)
+        else:
+            x = self.second(x)
+        if self.spare and x.requires_grad:
+            x = checkpoint(self.second, x)
+        else:
+            x = self.second(x)
+        return checkpoint(squeezed, x, self.w) if x.requires_grad else squeezed(x, self.w)
+
+
+def saves_memory():
+    return Sparing(), [torch.randn(2, 4)]
+
+
+class Choosing(Sparing):
+    """The two are not the same."""
+
+    def forward(self, x):
+        x = self.first(x)
+        needed = x.requires_grad
+        compute = sparing if needed else waved
+        return compute(x, self.w)
+
+
+def chooses_by_gradient():
+    return Choosing(), [torch.randn(2, 4)]
+
+
+class UsingTwice(Sparing):
+    def forward(self, x):
+        x = self.first(x)
+        needed = x.requires_grad
+        compute = sparing if needed else squeezed
+        x = compute(x, self.w)
+        return x * 2 if needed else x
+
+
+def asks_twice():
+    return UsingTwice(), [torch.randn(2, 4)]
+
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+DEVICE = "cuda:0" if torch.cuda.is_available() else "cpu"
+
+
+class Placed(nn.Module):
+    """Branches that put tensors on the file's device."""
+
+    def __init__(self, kind=0):
+        super().__init__()
+        self.kind = kind
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x):
+        if self.kind == 1:
+            x = x + torch.ones(x.size(0), 4).float().to(device)
+        elif self.kind == 2:
+            x = x + torch.ones(x.size(0), 4, device=DEVICE)
+        elif self.kind == 3:
+            x = self.layer(x.to(DEVICE)) + torch.FloatTensor(x.size(0), 4).fill_(2).to(device)
+        elif self.kind == 4:
+            x = x * (2 if device.type == "cuda" else 3)
+        return self.layer(x)
+
+
+def placed():
+    return Placed(), [torch.randn(2, 4)]
+
+
+def placed_1():
+    return Placed(1), [torch.randn(2, 4)]
+
+
+def placed_2():
+    return Placed(2), [torch.randn(2, 4)]
+
+
+def placed_3():
+    return Placed(3), [torch.randn(2, 4)]
+
+
+def placed_4():
+    return Placed(4), [torch.randn(2, 4)]
+
+
+class OwnNorm(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        if isinstance(shape, numbers.Integral):
+            shape = (shape,)
+        shape = torch.Size(shape)
+        self.shape = shape
+        self.weight = nn.Parameter(torch.ones(shape))
+        self.bias = nn.Parameter(torch.zeros(*shape))
+        self.more = nn.Parameter(torch.full(torch.Size([shape[0], 1]), 2.0).squeeze(-1))
+
+    def forward(self, x):
+        x = (x - x.mean(-1, keepdim=True)) * self.weight * self.more + self.bias
+        return x + x.new_ones(torch.Size((x.size(0), self.shape[0])))
+
+
+class Normed(nn.Module):
+    def __init__(self, norm=True):
+        super().__init__()
+        self.norm = OwnNorm(4) if norm else nn.Identity()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.norm(self.layer(x))
+
+
+def sizes_by_torch():
+    return Normed(), [torch.randn(3, 4)]
+
+
+def sizes_by_torch_unrun():
+    return Normed(False), [torch.randn(3, 4)]

@@ -33,3 +33,31 @@ def test_resizing_by_any_factor(users: Users) -> None:
     up.agrees()
     assert classes(down)["Resized"] == classes(up)["Resized"]
     down.holds("self.up = nn.Upsample(scale_factor=2.0,", "Upsample(scale_factor=0.5,", "Upsample(scale_factor=factor,")
+
+
+def test_conditions_that_only_save_memory(users: Users) -> None:
+    """One of two calls that are the same but for checkpointing is written; where more depends on it, it raises."""
+    found = users["saves_memory"]
+    found.agrees()
+    found.lacks("requires_grad", "checkpoint")
+    for name in ("chooses_by_gradient", "asks_twice"):
+        texts = [problem.text for problem in users[name].source.problems]
+        assert texts == ["x.requires_grad is not known: MindSpore differentiates functions; ask self.training"]
+
+
+def test_devices_of_the_file_in_branches_that_did_not_run(users: Users) -> None:
+    unrun = users["placed"]
+    assert not unrun.source.not_run
+    for name in ("placed_1", "placed_2", "placed_3", "placed_4"):
+        users[name].agrees()
+        written = [classes(one)["Placed"].replace("# not run", "").split() for one in (users[name], unrun)]
+        assert written[0] == written[1]
+
+
+def test_sizes_that_torch_makes(users: Users) -> None:
+    """torch.Size(…) is a tuple, in code that did not run, too."""
+    ran, unrun = users["sizes_by_torch"], users["sizes_by_torch_unrun"]
+    ran.agrees()
+    unrun.agrees()
+    bodies = [classes(one)["OwnNorm"].replace("# not run", "").split() for one in (ran, unrun)]
+    assert bodies[0] == bodies[1]

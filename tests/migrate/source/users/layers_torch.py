@@ -6,6 +6,8 @@ import numbers
 from functools import partial
 
 import torch
+from packaging import version
+from packaging.version import Version
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
@@ -240,3 +242,30 @@ def sizes_by_torch():
 
 def sizes_by_torch_unrun():
     return Normed(False), [torch.randn(3, 4)]
+
+
+class Versioned(nn.Module):
+    """What a newer torch would do, asked for by a package for versions."""
+
+    def __init__(self, fast=False):
+        super().__init__()
+        now = version.parse(torch.__version__)
+        assert not (fast and now < version.parse("1.9.0")), "too old"
+        self.new = Version(torch.__version__.split("+")[0]) > Version("1.10")
+        if fast:
+            self.scale = 3.0 if now >= version.parse("2.0") else 4.0
+        else:
+            self.scale = 2.0
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x):
+        x = self.layer(x) * self.scale
+        return x + 1 if self.new else x
+
+
+def newer_by_package():
+    return Versioned(), [torch.randn(2, 4)]
+
+
+def newer_by_package_fast():
+    return Versioned(True), [torch.randn(2, 4)]

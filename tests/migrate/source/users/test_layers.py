@@ -61,3 +61,12 @@ def test_sizes_that_torch_makes(users: Users) -> None:
     unrun.agrees()
     bodies = [classes(one)["OwnNorm"].replace("# not run", "").split() for one in (ran, unrun)]
     assert bodies[0] == bodies[1]
+
+
+def test_versions_by_their_package(users: Users) -> None:
+    """torch's version is that of the run."""
+    slow, fast = users["newer_by_package"], users["newer_by_package_fast"]
+    slow.agrees()
+    fast.agrees()
+    slow.holds("from packaging import version", "now = version.parse('", "self.new = True")
+    fast.holds("self.scale = 3.0 if now >= version.parse('2.0') else")

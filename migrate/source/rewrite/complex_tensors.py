@@ -19,6 +19,7 @@ from ..observe.observations import (
     SizeKind,
     TensorKind,
     always,
+    callees_of,
     kinds_of,
     of_constant,
     replacing,
@@ -223,3 +224,23 @@ def numpys_number(node: ast.BinOp, context: Context) -> ast.expr | None:
         return None
     left = ast.Call(ast.Name(str(*functions), ast.Load()), [context.visit(number)], [])
     return ast.BinOp(left, node.op, context.visit(other))
+
+
+@handles("torch.masked_fill", "torch.Tensor.masked_fill", "torch.Tensor.masked_fill_")
+def filled_where(node: ast.Call, context: Context) -> ast.expr | None:
+    """`masked_fill(x, mask, 0)` where x may be floating: MindSpore's takes a number of x's kind alone."""
+    method = callees_of(node)[0].startswith("torch.Tensor.")
+    if method and not isinstance(node.func, ast.Attribute):
+        return None
+    owner = [node.func.value] if method and isinstance(node.func, ast.Attribute) else []
+    given = dict(zip(("input", "mask", "value"), (*owner, *node.args), strict=False))
+    given |= {str(word.arg): word.value for word in node.keywords}
+    if {*given} != {"input", "mask", "value"}:
+        return None
+    known, value = literal(given["value"])
+    kinds = [of_constant(value)] if known else kinds_of(given["value"])
+    whole = [kind for kind in kinds if kind in (PlainKind("int"), PlainKind("bool"))]
+    if not whole or are_tensors(kinds_of(given["input"]), "int", "uint", "bool"):
+        return None
+    filled = [context.visit(given[name]) for name in ("input", "mask", "value")]
+    return ast.Call(context.name(f"{F}masked_fill"), filled, [])

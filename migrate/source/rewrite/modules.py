@@ -234,11 +234,21 @@ def container(call: ast.Call, context: Context) -> ast.expr | None:
     kept, of_list = context.kept(call), callees[0] == "torch.nn.ModuleList"
     given = [*call.args, *(word.value for word in call.keywords if of_list)]
     empty = any(isinstance(kind, SequenceKind) and NONE in kind.items for one in given for kind in kinds_of(one))
+    empty = empty or _is_given_none(call, context)
     kept.func = context.name(OPTIONAL if empty and of_list else COUNTERPARTS[callees[0]])
     if of_list:
         kept.args, kept.keywords = [*kept.args, *(word.value for word in kept.keywords)], []
     kept.args = [_listed(one, was, of_list) for one, was in zip(kept.args, given, strict=True)]
     return kept
+
+
+def _is_given_none(call: ast.Call, context: Context) -> bool:
+    """Whether the function that makes a list of layers appends a None to it, `self.skips.append(None)`."""
+    inside, text = [*ast.walk(context.function or call)], ast.unparse(call)
+    made = [n for n in inside if isinstance(n, ast.Assign) and (n.value is call or ast.unparse(n.value) == text)]
+    adding = {f"{ast.unparse(target)}.append" for one in made for target in one.targets}
+    calls = [n for n in inside if isinstance(n, ast.Call) and ast.unparse(n.func) in adding]
+    return any(NONE in kinds_of(one) for n in calls for one in n.args)
 
 
 @handles(*(f"{prefix}*" for prefix in OWNERS))

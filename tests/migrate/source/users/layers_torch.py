@@ -20,16 +20,21 @@ class Steps(nn.Module):
         pairs = list(zip(widths, widths[1:], strict=False))
         self.projections = nn.ModuleList([nn.Linear(a, b) if a != b else None for a, b in pairs])
         self.layers = nn.ModuleList()
+        self.skips = nn.ModuleList([])
         for a, b in pairs:
             self.layers.append(nn.Linear(a, b))
+            self.skips.append(nn.Linear(b, b) if a != b else None)
         self.norms = nn.ModuleList(
             [nn.ModuleList([nn.LayerNorm(b), None, nn.Tanh() if last else None]) for _, b in pairs]
         )
 
     def forward(self, x):
-        for layer, projection, (norm, drop, act) in zip(self.layers, self.projections, self.norms, strict=True):
+        for layer, skip, projection, (norm, drop, act) in zip(
+            self.layers, self.skips, self.projections, self.norms, strict=True
+        ):
             kept = x if projection is None else projection(x)
             x = norm(layer(x)) + kept
+            x = x if skip is None else skip(x)
             if drop is not None:
                 x = drop(x)
             x = x if act is None else act(x)
@@ -269,3 +274,32 @@ def newer_by_package():
 
 def newer_by_package_fast():
     return Versioned(True), [torch.randn(2, 4)]
+
+
+class Masked(nn.Module):
+    """Floats filled with whole numbers, in place and not, and whole numbers."""
+
+    def __init__(self, zero=0, more=False):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.zero = zero
+        self.more = more
+
+    def forward(self, x):
+        where = torch.eye(4, dtype=torch.bool)
+        x = self.layer(x)
+        x.masked_fill_(where, -100)
+        x = torch.masked_fill(x, value=3, mask=where.roll(1, 0))
+        x = x.masked_fill(where.roll(2, 0), self.zero)
+        places = torch.arange(4).repeat(4, 1).masked_fill(where, 7)
+        if self.more:
+            x = x.masked_fill(where, 1)
+        return x + places
+
+
+def masked_by_whole_numbers():
+    return Masked(), [torch.randn(4, 4)]
+
+
+def masked_by_whole_numbers_more():
+    return Masked(more=True), [torch.randn(4, 4)]

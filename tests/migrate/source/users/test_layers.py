@@ -70,3 +70,12 @@ def test_versions_by_their_package(users: Users) -> None:
     fast.agrees()
     slow.holds("from packaging import version", "now = version.parse('", "self.new = True")
     fast.holds("self.scale = 3.0 if now >= version.parse('2.0') else")
+
+
+def test_whole_numbers_that_fill_floats(users: Users) -> None:
+    """MindSpore's masked_fill takes a number of the tensor's own kind alone."""
+    less, more = users["masked_by_whole_numbers"], users["masked_by_whole_numbers_more"]
+    less.agrees()
+    more.agrees()
+    assert classes(less)["Masked"].replace("# not run", "").split() == classes(more)["Masked"].split()
+    less.holds("masked_fill(x, where, -100)", "masked_fill(ops.tile(ops.arange(4), (4, 1)), where, 7)")

@@ -41,14 +41,15 @@ ATTENTION = "torch.nn.MultiheadAttention"
 MASKS: dict[str, list[dict[str, int]]] = TABLES["masks"]
 ADDED = "msmigrate.nn.functional.added_mask"
 KEPT_CALLS: dict[str, str] = TABLES["kept_calls"]
-OWNERS = ("torch.nn.Module.", "torch.nn.Sequential.", "torch.nn.ModuleList.", "torch.nn.ModuleDict.")
+OWNERS = [f"torch.nn.{one}." for one in ("Module", "Sequential", "ModuleList", "ModuleDict", "ParameterList")]
 # what makes a layer's weight computed from other parameters -> its counterpart
 NORMS = {
     f"torch.nn.utils.{place}{name}": f"msmigrate.nn.{name}"
     for name in ("weight_norm", "spectral_norm")
     for place in ("", f"{name}.", "parametrizations.")
 }
-NORMS |= {f"torch.nn.utils.{n}.remove_{n}": "msmigrate.nn.remove_norm" for n in ("weight_norm", "spectral_norm")}
+_REMOVING = [(of, n) for n in ("weight_norm", "spectral_norm") for of in ("", f"{n}.")]
+NORMS |= {f"torch.nn.utils.{of}remove_{n}": "msmigrate.nn.remove_norm" for of, n in _REMOVING}
 NORMED = ("Linear", *(f"{kind}{rank}d" for kind in ("Conv", "ConvTranspose") for rank in (1, 2, 3)))
 GROWING = {"append", "extend", "insert", "update"}
 PARAMETERS_OF = {"parameters", "named_parameters"}  # MindSpore's counterparts give buffers as well

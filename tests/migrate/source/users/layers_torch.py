@@ -9,6 +9,7 @@ import torch
 from packaging import version
 from packaging.version import Version
 from torch import nn
+from torch.nn.utils import remove_weight_norm, weight_norm
 from torch.utils.checkpoint import checkpoint
 
 
@@ -303,3 +304,34 @@ def masked_by_whole_numbers():
 
 def masked_by_whole_numbers_more():
     return Masked(more=True), [torch.randn(4, 4)]
+
+
+class Vocoder(nn.Module):
+    def __init__(self, fold=False):
+        super().__init__()
+        self.steps = nn.ModuleList([weight_norm(nn.Conv1d(4, 4, 3, padding=1)) for _ in range(2)])
+        self.last = weight_norm(nn.Conv1d(4, 4, 1))
+        self.scales = nn.ParameterList()
+        for size in (4, 1):
+            self.scales.append(nn.Parameter(torch.ones(size, 1)))
+        self.scales.extend([nn.Parameter(torch.zeros(1))])
+        if fold:
+            self.fold()
+
+    def fold(self):
+        for step in self.steps:
+            remove_weight_norm(step)
+        remove_weight_norm(self.last)
+
+    def forward(self, x):
+        for step in self.steps:
+            x = torch.tanh(step(x))
+        return self.last(x) * self.scales[0] * self.scales[1] + self.scales[-1]
+
+
+def vocoder_of_norms():
+    return Vocoder(), [torch.randn(2, 4, 6)]
+
+
+def vocoder_folded():
+    return Vocoder(fold=True), [torch.randn(2, 4, 6)]

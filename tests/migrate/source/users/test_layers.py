@@ -79,3 +79,12 @@ def test_whole_numbers_that_fill_floats(users: Users) -> None:
     more.agrees()
     assert classes(less)["Masked"].replace("# not run", "").split() == classes(more)["Masked"].split()
     less.holds("masked_fill(x, where, -100)", "masked_fill(ops.tile(ops.arange(4), (4, 1)), where, 7)")
+
+
+def test_norms_of_weights_that_are_removed(users: Users) -> None:
+    """Where that did not run, too; and parameters that are added to a list one by one."""
+    normed, folded = users["vocoder_of_norms"], users["vocoder_folded"]
+    normed.agrees()
+    folded.agrees()
+    assert classes(normed)["Vocoder"].replace("# not run", "").split() == classes(folded)["Vocoder"].split()
+    normed.holds("self.scales.append(Parameter(ops.ones((size, 1))))", "self.scales.extend([")

@@ -5,6 +5,7 @@ losses; and NumPy's numbers."""
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 
 from ....mappings.rows import Row
@@ -244,3 +245,24 @@ def filled_where(node: ast.Call, context: Context) -> ast.expr | None:
         return None
     filled = [context.visit(given[name]) for name in ("input", "mask", "value")]
     return ast.Call(context.name(f"{F}masked_fill"), filled, [])
+
+
+def by_class(
+    calls: Sequence[ast.expr], rows: Sequence[Row | None], kind: ast.expr, node: ast.Call, context: Context
+) -> ast.expr:
+    """`kind(…) if kind is nn.Conv2d else kind(…)`, for a variable that holds classes which take arguments in different
+    ways, or partials of these; any other raises. Raises Unwritable where they are no classes of layers, or one is
+    written in several forms."""
+    names = [row.mindspore for row in rows if row is not None and row.is_module and row.mindspore]
+    plain = isinstance(kind, (ast.Name, ast.Attribute)) and context.in_python
+    plain = plain and context.program.translated.isdisjoint(callees_of(node))
+    if len({*names}) < len(rows) or len(calls) < len(rows) or not plain:
+        raise Unwritable(f"{' and '.join(callees_of(node))} take these arguments in different ways")
+    itself = ast.Call(ast.Name("getattr", ast.Load()), [copy.deepcopy(kind), ast.Constant("func"), kind], [])
+    classes = [context.name(name) for name in names]
+    other = ast.Compare(itself, [ast.NotIn()], [ast.Tuple([*classes], ast.Load())])
+    context.raise_where(other, kind, f"{ast.unparse(node.func)} was {' or '.join(names)}", node)
+    found = calls[-1]
+    for cls, call in reversed([*zip(classes[:-1], calls[:-1], strict=True)]):
+        found = ast.IfExp(ast.Compare(copy.deepcopy(itself), [ast.Is()], [cls]), call, found)
+    return found

@@ -9,6 +9,7 @@ import torch
 from packaging import version
 from packaging.version import Version
 from torch import nn
+from torch.nn import functional as F
 from torch.nn.utils import remove_weight_norm, weight_norm
 from torch.utils.checkpoint import checkpoint
 
@@ -335,3 +336,63 @@ def vocoder_of_norms():
 
 def vocoder_folded():
     return Vocoder(fold=True), [torch.randn(2, 4, 6)]
+
+
+class Encoder(nn.Module):
+    """Of spectra or of waves, by a class in a variable that is given lists or numbers."""
+
+    def __init__(self, width, kernel=8, stride=4, spectra=True):
+        super().__init__()
+        kind, pad = nn.Conv1d, kernel // 4
+        if spectra:
+            kernel, stride, pad = [kernel, 1], [stride, 1], [pad, 0]
+            kind = nn.Conv2d
+        self.conv = kind(2, width, kernel, stride, pad)
+        self.mix = kind(width, 2 * width, 3, 1, 1)
+
+    def forward(self, x):
+        return F.glu(self.mix(self.conv(x)), dim=1)
+
+
+class Decoder(nn.Module):
+    def __init__(self, width, kernel=8, stride=4, spectra=True):
+        super().__init__()
+        kernel, stride = ([kernel, 1], [stride, 1]) if spectra else (kernel, stride)
+        self.kind = nn.ConvTranspose2d if spectra else nn.ConvTranspose1d
+        self.back = self.kind(width, 2, kernel, stride)
+
+    def forward(self, x):
+        return self.back(x)
+
+
+class Both(nn.Module):
+    def __init__(self, width=4):
+        super().__init__()
+        self.spectra = nn.Sequential(Encoder(width), Decoder(width))
+        self.waves = nn.Sequential(Encoder(width, spectra=False), Decoder(width, spectra=False))
+
+    def forward(self, x, y):
+        return self.spectra(x).mean((2, 3)) + self.waves(y).mean(2)
+
+
+def spectra_and_waves():
+    return Both(), [torch.randn(2, 2, 32, 6), torch.randn(2, 2, 64)]
+
+
+def spectra_and_waves_wide():
+    return Both(6), [torch.randn(2, 2, 32, 6), torch.randn(2, 2, 64)]
+
+
+class Otherwise(nn.Module):
+    """Classes that take these arguments in different ways, and one that is no layer of torch's."""
+
+    def __init__(self, kinds=(nn.Conv1d, Ordered)):
+        super().__init__()
+        self.layers = nn.ModuleList([kind(4, 4, 2) for kind in kinds])
+
+    def forward(self, x):
+        return self.layers[0](x).mean() + self.layers[1](x.transpose(1, 2))[0]
+
+
+def classes_of_two_kinds():
+    return Otherwise(), [torch.randn(2, 4, 6)]

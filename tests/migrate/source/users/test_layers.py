@@ -88,3 +88,15 @@ def test_norms_of_weights_that_are_removed(users: Users) -> None:
     folded.agrees()
     assert classes(normed)["Vocoder"].replace("# not run", "").split() == classes(folded)["Vocoder"].split()
     normed.holds("self.scales.append(Parameter(ops.ones((size, 1))))", "self.scales.extend([")
+
+
+def test_classes_in_a_variable_that_take_lists_in_different_ways(users: Users) -> None:
+    """The call is written for each; any other class raises."""
+    found, wide = users["spectra_and_waves"], users["spectra_and_waves_wide"]
+    found.agrees()
+    wide.agrees()
+    found.holds(
+        "if getattr(kind, 'func', kind) is nn.Conv2d else kind(2, width,", "if getattr(kind, 'func', kind) not in ("
+    )
+    texts = [problem.text for problem in users["classes_of_two_kinds"].source.problems]
+    assert any("take these arguments in different ways" in text for text in texts), texts

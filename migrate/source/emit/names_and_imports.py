@@ -565,8 +565,8 @@ class _Wrapper(_Body):
         match statement:
             case ast.Assign([ast.Attribute(ast.Name(), kept)], value) if self.computes(value):
                 nodes = [self.sources.node(function) or ast.Pass() for function in self.sources.functions.values()]
-                inside = (inner for node in nodes for inner in ast.walk(node))
-                return all(getattr(n, "attr", "") != kept or isinstance(n.ctx, ast.Store) for n in inside)
+                looked = (n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Attribute))
+                return kept not in (one.attr for one in looked if isinstance(one.ctx, ast.Load))
         return False
 
     def _calls_it(self, value: ast.expr | None) -> bool:

@@ -497,7 +497,8 @@ def saving_memory(node: ast.IfExp, context: Context) -> ast.expr | None:
 def branches_saving_memory(node: ast.If, context: Context) -> list[ast.stmt] | None:
     """`y = f(x)` for both branches of `if x.requires_grad: y = checkpoint(f, x)`, `else: y = f(x)`."""
     kept = _same_side(node, context)
-    return None if kept is None else [new for one in kept for new in context.statement(one)]
+    statements = [one for one in kept or () if isinstance(one, ast.stmt)]
+    return None if kept is None else [new for one in statements for new in context.statement(one)]
 
 
 @handles(syntax=[ast.Assign], stage=Stage.IN_PLACE)

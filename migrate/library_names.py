@@ -34,7 +34,7 @@ ROWS_FIRST: dict[str, str] = TABLES["rows_first"]
 SIMPLIFIED = "msmigrate.migrate.source.observe.torch_simplified_transformers."
 # libraries that a converted file imports unchanged: MindSpore needs all but networkx itself, and none has tensors
 IMPORTED = ("numpy", "scipy", "networkx", "packaging")
-UNOBSERVED = ("__eq__", "__hash__", "__call__")  # methods that are read as what did not run, where they are not seen to
+UNOBSERVED = [f"__{name}__" for name in TABLES["unobserved"]]
 INSTALLED = {"site-packages", "dist-packages"}  # folders of installed packages
 # is called where something could not be written, and raises NotImplementedError
 NOT_CONVERTED = "msmigrate.nn.not_converted"

@@ -505,10 +505,7 @@ def is_enum(name: str, program: Program) -> bool:
     return cls is not None and any(program.names(file).name(one).startswith("enum.") for one in cls.bases)
 
 
-_OPERATORS = (
-    "call eq ne lt le gt ge add radd sub rsub mul rmul truediv rtruediv floordiv mod pow neg abs bool int float"
-)
-BY_PYTHON = [f"__{name}__" for name in _OPERATORS.split()]  # what Python calls of an object that is made, or handed on
+BY_PYTHON = [f"__{name}__" for name in TABLES["by_python"]]  # what Python calls of an object that is made, or handed on
 
 
 def methods_by_syntax(node: ast.AST) -> Iterator[tuple[str, str]]:

@@ -623,3 +623,63 @@ class Compared(nn.Module):
 
 def compared_by_its_own():
     return Compared(), [torch.randn(2, 4)]
+
+
+class Settings:
+    """Values that it has by name, and others for those that it has not."""
+
+    def __init__(self, **values):
+        self.__dict__["values"] = values
+
+    def __getattr__(self, name):
+        return self.__dict__["values"].get(name, 7)
+
+
+class AtMost:
+    def __init__(self, value):
+        self.value = value
+
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, min(value, 5))
+
+
+class Depth:
+    now = 0
+
+    def __enter__(self):
+        Depth.now += 1
+        return self
+
+    def __exit__(self, *error):
+        Depth.now -= 1
+
+
+class Attributes(nn.Module):
+    def __init__(self):
+        super().__init__()
+        settings = Settings(width=4)
+        self.layer = nn.Linear(4, settings.width)
+        self.scale = settings.others
+        with Depth():
+            self.more = Depth.now
+
+    def forward(self, x):
+        return self.layer(x) * self.scale + self.more
+
+
+def attributes_by_methods():
+    return Attributes(), [torch.randn(2, 4)]
+
+
+class Changed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.scale = AtMost(9).value
+
+    def forward(self, x):
+        return self.layer(x) * self.scale
+
+
+def attributes_that_are_changed():
+    return Changed(), [torch.randn(2, 4)]

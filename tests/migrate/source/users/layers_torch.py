@@ -317,9 +317,10 @@ class Vocoder(nn.Module):
             self.scales.append(nn.Parameter(torch.ones(size, 1)))
         self.scales.extend([nn.Parameter(torch.zeros(1))])
         if fold:
-            self.fold()
+            self.remove_weight_norm()
 
-    def fold(self):
+    def remove_weight_norm(self):
+        """Called as the function of torch's that it calls."""
         for step in self.steps:
             remove_weight_norm(step)
         remove_weight_norm(self.last)

@@ -411,7 +411,7 @@ def local_names(function: ast.AST) -> Iterator[str]:
             yield inner.id
         elif isinstance(inner, ast.arg):
             yield inner.arg
-        elif isinstance(inner, (ast.FunctionDef, ast.ExceptHandler)) and inner.name is not None:
+        elif isinstance(inner, (ast.FunctionDef, ast.ExceptHandler)) and inner.name and inner is not function:
             yield inner.name
 
 

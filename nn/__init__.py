@@ -80,6 +80,7 @@ from .losses import (
     JsdCrossEntropy,
     KLDivLoss,
     LabelSmoothingCrossEntropy,
+    Loss,
     MultiLabelMarginLoss,
     MultiMarginLoss,
     PairwiseDistance,
@@ -87,6 +88,7 @@ from .losses import (
     SoftTargetCrossEntropy,
     TripletMarginLoss,
     TripletMarginWithDistanceLoss,
+    WeightedLoss,
 )
 from .normalization import (
     FrozenBatchNorm2d,
@@ -134,6 +136,7 @@ from .vision import (
     SpaceToDepth,
     SqueezeExcitation,
     SwiGLU,
+    Upsample,
     UpsamplingBilinear2d,
     UpsamplingNearest2d,
 )

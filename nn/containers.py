@@ -299,6 +299,12 @@ class ParameterList(nn.Cell):
         self.count += 1
         return self
 
+    def extend(self, values: Iterable[Any]) -> ParameterList:
+        """Add several at the end."""
+        for value in values:
+            self.append(value)
+        return self
+
     def __len__(self) -> int:
         return self.count
 

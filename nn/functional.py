@@ -124,6 +124,7 @@ from .tensors import (
     largest,
     linspace,
     manual_seed,
+    masked_fill,
     meshgrid,
     multinomial,
     new_full,

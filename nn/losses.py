@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mindspore import Tensor, nn, ops
+from mindspore import Parameter, Tensor, nn, ops
 from mindspore import dtype as mstype
 
 
@@ -19,6 +19,22 @@ class CrossEntropyLossOfInt64(nn.CrossEntropyLoss):
 def class_labels(target: Tensor) -> Tensor:
     """Classes of int64 as int32, for MindSpore's cross-entropy takes no others; shares of classes as they are."""
     return target.astype(mstype.int32) if target.dtype == mstype.int64 else target
+
+
+class Loss(nn.Cell):
+    """A loss without a computation of its own, for classes of your own to derive from: it keeps `reduction`."""
+
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__()
+        self.reduction = reduction
+
+
+class WeightedLoss(Loss):
+    """The same with a weight for each class, which does not train."""
+
+    def __init__(self, weight: Tensor | None = None, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.weight = None if weight is None else Parameter(weight, name="weight", requires_grad=False)
 
 
 class KLDivLoss(nn.Cell):

@@ -284,6 +284,11 @@ def new_full(input: Any, size: Any, fill_value: Any, dtype: Any = None) -> Any:
     return ops.full(size, fill_value, dtype=input.dtype if dtype is None else dtype)
 
 
+def masked_fill(input: Any, mask: Any, value: Any) -> Any:
+    """What `input.masked_fill(mask, value)` gives: a number as one of `input`'s kind, which ops.masked_fill needs."""
+    return ops.masked_fill(input, mask, Tensor(value, input.dtype))
+
+
 def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None) -> Any:
     """The numbers from `start` to before `end`, as torch.arange; one number alone is the end."""
     if end is None:

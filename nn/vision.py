@@ -500,6 +500,28 @@ class UpsamplingBilinear2d(UpsamplingNearest2d):
         return ops.interpolate(input, size=self.wanted(input), mode="bilinear", align_corners=True)
 
 
+class Upsample(nn.Cell):
+    """Resizes as torch does, in every mode and by any factor; MindSpore's nn.Upsample takes whole factors alone."""
+
+    def __init__(
+        self,
+        size: int | Sequence[int] | None = None,
+        scale_factor: float | Sequence[float] | None = None,
+        mode: str = "nearest",
+        align_corners: bool | None = None,
+        recompute_scale_factor: bool | None = None,
+    ) -> None:
+        super().__init__()
+        self.size, self.mode = size, mode
+        self.scale_factor = tuple(scale_factor) if isinstance(scale_factor, (list, tuple)) else scale_factor
+        self.align_corners, self.recompute_scale_factor = align_corners, recompute_scale_factor
+
+    def construct(self, input: Tensor) -> Tensor:
+        """input: (N, C, ...)."""
+        kept = self.recompute_scale_factor
+        return interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners, kept)
+
+
 class SpaceToDepth(nn.Cell):
     """Squares of block_size pixels become channels, the place in the square before the channel."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ....printable import few
-from ...library_names import DROPPED, INSTALLED
+from ...library_names import DROPPED, INSTALLED, UNOBSERVED
 from ...source_files import OWN, Constant, literal, local_names, says_its_value, short, with_notes
 from ..observe.instrument import first_line
 from ..observe.observations import (
@@ -331,8 +331,8 @@ class FileBuilder(Program):
                     made = self._translated(context, statement, name)
                     switches = name == "train" and self.derives(qualified, MODULE)
                     body += self._noted(file, statement, [called_by_mindspore(made) if switches else made])
-                elif self.derives(qualified, MODULE) or qualified in self.unread:  # also what ran before the model did
-                    self._needed(file, statement)
+                elif {MODULE, statement.name} & {*self.facts.bases(qualified), *UNOBSERVED} or qualified in self.unread:
+                    self._needed(file, statement)  # also what ran before the model did
                     body += self._noted(file, statement, [*unseen_method(statement, context, statement.name in handed)])
                 elif not INSTALLED.intersection(Path(file).parts):
                     list_method(statement, context)

@@ -343,9 +343,7 @@ def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
 
 def _declared(table: symtable.SymbolTable) -> Iterator[str]:
     """The names that a function declares global and assigns."""
-    for symbol in table.get_symbols():
-        if symbol.is_declared_global() and symbol.is_assigned():
-            yield symbol.get_name()
+    yield from (one.get_name() for one in table.get_symbols() if one.is_declared_global() and one.is_assigned())
 
 
 def _read(table: symtable.SymbolTable) -> Iterator[str]:
@@ -422,7 +420,7 @@ def _only_forwards(
     functions = {item.arg for outer in around if outer is not node for item in outer.args.args}
     return (
         same_defaults(node.args, decorated.args)
-        and _Wrapper(node, wrapper.file, functions, sources, everything).hands_on()
+        and _Wrapper(node, wrapper.file, functions, sources, everything, decorated.name == "__init__").hands_on()
     )
 
 
@@ -518,10 +516,10 @@ class _Wrapper(_Body):
     """The wrapper that a decorator puts around a function; functions: names that may stand for the function in it."""
 
     def __init__(
-        self, node: ast.FunctionDef, file: str, functions: set[str], sources: SourceFiles, everything: bool
+        self, node: ast.FunctionDef, file: str, functions: set[str], sources: SourceFiles, everything: bool, init: bool
     ) -> None:
         super().__init__(node, file, sources, everything, set())
-        self.functions = functions
+        self.functions, self.init = functions, init
         outer = [n.names for n in ast.walk(node) if isinstance(n, (ast.Global, ast.Nonlocal))]
         self.kept = functions.union(self.given, *outer)  # names that may not be assigned
         self.results: set[str] = set()
@@ -536,6 +534,9 @@ class _Wrapper(_Body):
         return all(self._statement(statement) for statement in body if self.ran(statement))
 
     def _statement(self, statement: ast.stmt) -> bool:
+        if self.init and not self.returns and isinstance(statement, ast.Expr) and self._calls_it(statement.value):
+            self.returns = True  # a constructor gives nothing back
+            return True
         if isinstance(statement, ast.If):
             return self.computes(statement.test) and self._block(statement.body) and self._block(statement.orelse)
         if isinstance(statement, ast.Return):
@@ -546,7 +547,7 @@ class _Wrapper(_Body):
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             names = {target.id for target in targets if isinstance(target, ast.Name)}
             if len(names) != len(targets) or names & self.kept:
-                return False
+                return self.init and self._only_keeps(statement)
             if self._calls_it(statement.value):
                 self.results |= names
                 return True
@@ -558,6 +559,15 @@ class _Wrapper(_Body):
             return name not in self.kept and self.quiet(statement)
         plain = (ast.Assert, ast.Expr, ast.Global, ast.Nonlocal, ast.Pass, ast.Raise)
         return isinstance(statement, plain) and self.quiet(statement)
+
+    def _only_keeps(self, statement: ast.stmt) -> bool:
+        """Whether it keeps in an attribute what no function of the model reads, `self._given = (args, kwargs)`."""
+        match statement:
+            case ast.Assign([ast.Attribute(ast.Name(), kept)], value) if self.computes(value):
+                nodes = [self.sources.node(function) or ast.Pass() for function in self.sources.functions.values()]
+                looked = (n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Attribute))
+                return kept not in (one.attr for one in looked if isinstance(one.ctx, ast.Load))
+        return False
 
     def _calls_it(self, value: ast.expr | None) -> bool:
         """Whether it is the first call of the function, with the same arguments."""

@@ -116,8 +116,10 @@ def _places(kept: list[Any], before: list[Any]) -> list[int] | None:
     return places
 
 
-def _makeup(module: nn.Module) -> list[tuple[Any, ...]]:
+def _makeup(module: nn.Module | None) -> list[tuple[Any, ...]]:
     """The classes, settings and shapes in a module: two that have the same are equal before their weights are drawn."""
+    if module is None:  # a list of layers may have places without one
+        return []
     shapes = [(name, one.shape) for name, one in (*module.named_parameters(), *module.named_buffers())]
     parts = [(path, plain_class(part), attributes_of(part).items()) for path, part in module.named_modules()]
     settings = [(path, cls, key, repr(one) if is_plain(one) else "") for path, cls, own in parts for key, one in own]

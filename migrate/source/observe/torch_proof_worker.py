@@ -16,7 +16,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,7 @@ def report(text: str, folder: str, seed: str, batch: str, steps: str, *given: st
             break
         except Exception as error:
             why = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"
-            first_error = first_error or f"it does not run in training mode on {len(made[0])} examples: {why}"
+            first_error = first_error or f"it does not run in training mode on {_examples(made)} examples: {why}"
     else:
         if call is not None:
             return unfed
@@ -84,11 +84,16 @@ def report(text: str, folder: str, seed: str, batch: str, steps: str, *given: st
     random = np.random.default_rng(int(seed))
     arrays = {}
     for step, each in enumerate((made, *more), 1):
-        arrays[f"labels{step}"] = random.integers(classes, size=len(made[0]))
+        arrays[f"labels{step}"] = random.integers(classes, size=_examples(made))
         arrays |= {f"input{step}{f'.{i}' if i else ''}": x.detach().numpy() for i, x in enumerate(each)}
     np.savez(Path(folder) / BATCH, **arrays)
     alone = isinstance(found, torch.Tensor)
     return {"outputs": shapes, "alone": alone, "inputs": [list(x.shape) for x in made], "call": call, **held}
+
+
+def _examples(inputs: Sequence[torch.Tensor]) -> int:
+    """How many examples the inputs hold: the first one's that is no single number."""
+    return next((len(x) for x in inputs if x.ndim), 1)
 
 
 def written_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:

@@ -13,10 +13,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from ...source_files import local_names, substitute
+from ...source_files import is_comment, local_names, substitute
 from ..observe.observations import callees_of, replacing
-from .context import Context, Program, Unwritable, handles
+from .context import Context, Program, Stage, Unwritable, handles
 
+CHECKPOINT = "torch.utils.checkpoint.checkpoint"
+# arguments of torch.utils.checkpoint that control how memory is saved, not what is computed
+SPARING = {"use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop"}
 SAVED = "saved_tensors"
 IGNORED = {"set_materialize_grads", "mark_non_differentiable"}  # MindSpore's bprop is given zeros, and gives them
 DRAWING = re.compile(r"rand|bernoulli|multinomial|dropout|uniform_?$|normal_?$|exponential_|poisson")
@@ -477,3 +480,89 @@ def refused(error: ast.expr) -> ast.stmt:
     assert isinstance(raises, ast.FunctionDef)
     raises.body = [ast.Expr(error)]
     return raises
+
+
+# Conditions by which torch only saves memory: whether a gradient is asked for decides between a call and the same one
+# under checkpointing
+
+
+@handles(syntax=[ast.IfExp])
+def saving_memory(node: ast.IfExp, context: Context) -> ast.expr | None:
+    """`f` for `partial(checkpoint, f) if x.requires_grad else f`."""
+    kept = _same_side(node, context)
+    return None if kept is None else context.visit(kept[0])
+
+
+@handles(syntax=[ast.If], stage=Stage.IN_PLACE)
+def branches_saving_memory(node: ast.If, context: Context) -> list[ast.stmt] | None:
+    """`y = f(x)` for both branches of `if x.requires_grad: y = checkpoint(f, x)`, `else: y = f(x)`."""
+    kept = _same_side(node, context)
+    statements = [one for one in kept or () if isinstance(one, ast.stmt)]
+    return None if kept is None else [new for one in statements for new in context.statement(one)]
+
+
+@handles(syntax=[ast.Assign], stage=Stage.IN_PLACE)
+def asked_to_save_memory(node: ast.Assign, context: Context) -> list[ast.stmt] | None:
+    """Nothing for `needed = x.requires_grad or y.requires_grad`, where that only decides about checkpointing."""
+    match node.targets, context.function:
+        case [ast.Name(name)], ast.FunctionDef() if _asks_gradient(node.value):
+            inside = [*ast.walk(context.function)]
+            reads = {id(one) for one in inside if isinstance(one, ast.Name) and one.id == name and _is_read(one)}
+            tests = [one for one in inside if isinstance(one, (ast.If, ast.IfExp)) and _same_side(one, context)]
+            asked = {id(part) for one in tests for part in ast.walk(one.test)}
+            return [] if reads and reads <= asked else None
+    return None
+
+
+def _is_read(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Load)
+
+
+def _asks_gradient(node: ast.expr) -> bool:
+    """Whether an expression only asks whether gradients are wanted, and for plain values."""
+    asks = any(isinstance(one, ast.Attribute) and one.attr == "requires_grad" for one in ast.walk(node))
+    calls = [one for one in ast.walk(node) if isinstance(one, ast.Call)]
+    return asks and not any(isinstance(one, ast.NamedExpr) for one in ast.walk(node)) and not calls
+
+
+def _same_side(node: ast.If | ast.IfExp, context: Context) -> list[ast.AST] | None:
+    """What both sides are but for checkpointing, as the one that has none; None where they differ by more, or where the
+    question is none about gradients."""
+    about = [one.id for one in ast.walk(node.test) if isinstance(one, ast.Name)]
+    given = [
+        one for one in ast.walk(context.function or node) if isinstance(one, ast.Assign) and _names(one) & {*about}
+    ]
+    if not (_asks_gradient(node.test) or (given and all(_asks_gradient(one.value) for one in given))):
+        return None
+    if any(isinstance(one, (ast.Call, ast.NamedExpr)) for one in ast.walk(node.test)):
+        return None
+    sides = [side if isinstance(side, list) else [side] for side in (node.body, node.orelse)]
+    body, orelse = ([one for one in side if not is_comment(one)] for side in sides)
+    plain = [[ast.unparse(_without_checkpoint(one, context)) for one in side] for side in (body, orelse)]
+    if not orelse or plain[0] != plain[1]:
+        return None
+    side = orelse if [*map(ast.unparse, orelse)] == plain[1] else body
+    return [*side]
+
+
+def _names(node: ast.Assign) -> set[str]:
+    return {one.id for target in node.targets for one in ast.walk(target) if isinstance(one, ast.Name)}
+
+
+def _without_checkpoint(node: ast.AST, context: Context) -> ast.AST:
+    """The same with `f(x)` for `checkpoint(f, x)`, and `f` for a name of the file that is `partial(checkpoint, f)`."""
+    resolve = context.program.names(context.file).name
+
+    def change(inner: ast.AST) -> ast.AST | None:
+        if isinstance(inner, ast.Name) and inner.id not in context.local:
+            constant = context.program.origin(context.file, inner.id)
+            match constant.node.value if constant is not None else None:
+                case ast.Call(function, [checkpoint, given]) if resolve(function) == "functools.partial":
+                    return given if resolve(checkpoint) == CHECKPOINT else None
+            return None
+        if isinstance(inner, ast.Call) and inner.args and resolve(inner.func) == CHECKPOINT:
+            words = [word for word in inner.keywords if word.arg not in SPARING]
+            return ast.Call(inner.args[0], inner.args[1:], words)
+        return None
+
+    return substitute(copy.deepcopy(node), change)

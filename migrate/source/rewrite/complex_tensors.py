@@ -5,6 +5,7 @@ losses; and NumPy's numbers."""
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 
 from ....mappings.rows import Row
@@ -19,6 +20,7 @@ from ..observe.observations import (
     SizeKind,
     TensorKind,
     always,
+    callees_of,
     kinds_of,
     of_constant,
     replacing,
@@ -223,3 +225,44 @@ def numpys_number(node: ast.BinOp, context: Context) -> ast.expr | None:
         return None
     left = ast.Call(ast.Name(str(*functions), ast.Load()), [context.visit(number)], [])
     return ast.BinOp(left, node.op, context.visit(other))
+
+
+@handles("torch.masked_fill", "torch.Tensor.masked_fill", "torch.Tensor.masked_fill_")
+def filled_where(node: ast.Call, context: Context) -> ast.expr | None:
+    """`masked_fill(x, mask, 0)` where x may be floating: MindSpore's takes a number of x's kind alone."""
+    method = callees_of(node)[0].startswith("torch.Tensor.")
+    if method and not isinstance(node.func, ast.Attribute):
+        return None
+    owner = [node.func.value] if method and isinstance(node.func, ast.Attribute) else []
+    given = dict(zip(("input", "mask", "value"), (*owner, *node.args), strict=False))
+    given |= {str(word.arg): word.value for word in node.keywords}
+    if {*given} != {"input", "mask", "value"}:
+        return None
+    known, value = literal(given["value"])
+    kinds = [of_constant(value)] if known else kinds_of(given["value"])
+    whole = [kind for kind in kinds if kind in (PlainKind("int"), PlainKind("bool"))]
+    if not whole or are_tensors(kinds_of(given["input"]), "int", "uint", "bool"):
+        return None
+    filled = [context.visit(given[name]) for name in ("input", "mask", "value")]
+    return ast.Call(context.name(f"{F}masked_fill"), filled, [])
+
+
+def by_class(
+    calls: Sequence[ast.expr], rows: Sequence[Row | None], kind: ast.expr, node: ast.Call, context: Context
+) -> ast.expr:
+    """`kind(…) if kind is nn.Conv2d else kind(…)`, for a variable that holds classes which take arguments in different
+    ways, or partials of these; any other raises. Raises Unwritable where they are no classes of layers, or one is
+    written in several forms."""
+    names = [row.mindspore for row in rows if row is not None and row.is_module and row.mindspore]
+    plain = isinstance(kind, (ast.Name, ast.Attribute)) and context.in_python
+    plain = plain and context.program.translated.isdisjoint(callees_of(node))
+    if len({*names}) < len(rows) or len(calls) < len(rows) or not plain:
+        raise Unwritable(f"{' and '.join(callees_of(node))} take these arguments in different ways")
+    itself = ast.Call(ast.Name("getattr", ast.Load()), [copy.deepcopy(kind), ast.Constant("func"), kind], [])
+    classes = [context.name(name) for name in names]
+    other = ast.Compare(itself, [ast.NotIn()], [ast.Tuple([*classes], ast.Load())])
+    context.raise_where(other, kind, f"{ast.unparse(node.func)} was {' or '.join(names)}", node)
+    found = calls[-1]
+    for cls, call in reversed([*zip(classes[:-1], calls[:-1], strict=True)]):
+        found = ast.IfExp(ast.Compare(copy.deepcopy(itself), [ast.Is()], [cls]), call, found)
+    return found

@@ -505,6 +505,9 @@ def is_enum(name: str, program: Program) -> bool:
     return cls is not None and any(program.names(file).name(one).startswith("enum.") for one in cls.bases)
 
 
+BY_PYTHON = [f"__{name}__" for name in TABLES["by_python"]]  # what Python calls of an object that is made, or handed on
+
+
 def methods_by_syntax(node: ast.AST) -> Iterator[tuple[str, str]]:
     """The classes of objects, and their methods, that Python calls for an expression or a loop: `len(words)` calls
     `Words.__len__`."""
@@ -521,6 +524,12 @@ def methods_by_syntax(node: ast.AST) -> Iterator[tuple[str, str]]:
             method = "__contains__"
         case _:
             return
+    if isinstance(node, ast.Call):  # `filter(equals("a"), kinds)`, `sorted(words, key=order)`, `a + b`
+        made = [node, *node.args, *(word.value for word in node.keywords)]
+        kinds = [kind for one in made for kind in kinds_of(one)]
+        yield from (
+            (kind.cls, each) for kind in kinds if isinstance(kind, ObjectKind) and kind.cls for each in BY_PYTHON
+        )
     called = callees_of(node) if isinstance(node, ast.Call) and method == "__call__" else []
     yield from ((name.removeprefix("object "), method) for name in called if name.startswith("object "))
     yield from ((kind.cls, method) for kind in kinds_of(of) if isinstance(kind, ObjectKind) and kind.cls)

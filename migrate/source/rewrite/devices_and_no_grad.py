@@ -42,15 +42,13 @@ from ..observe.observations import (
     set_callee,
     set_kinds,
 )
+from .autograd_functions import CHECKPOINT, SPARING
 from .context import UNSEEN, Context, Problem, Stage, Unwritable, handles, row_of
 
 DEVICE = ObjectKind("torch.device")
 DIFFERENTIATED = "torch keeps a gradient here; in MindSpore mindspore.grad of a function of this tensor gives it"
 HERE = "cpu"
 CLASS_OF_TENSORS = re.compile(r"torch\.(?:cuda\.)?(\w+)Tensor")
-CHECKPOINT = "torch.utils.checkpoint.checkpoint"
-# arguments of torch.utils.checkpoint that control how memory is saved, not what is computed
-SPARING = {"use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop"}
 NUMBER = "torch.Tensor.get_device"  # -1 on a CPU
 ANSWERS: dict[str, bool] = TABLES["tensor_answers"]
 SIMPLE = (ast.Assign, ast.AnnAssign, ast.Expr)  # statements that surely run in a constructor

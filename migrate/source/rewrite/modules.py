@@ -41,14 +41,15 @@ ATTENTION = "torch.nn.MultiheadAttention"
 MASKS: dict[str, list[dict[str, int]]] = TABLES["masks"]
 ADDED = "msmigrate.nn.functional.added_mask"
 KEPT_CALLS: dict[str, str] = TABLES["kept_calls"]
-OWNERS = ("torch.nn.Module.", "torch.nn.Sequential.", "torch.nn.ModuleList.", "torch.nn.ModuleDict.")
+OWNERS = [f"torch.nn.{one}." for one in ("Module", "Sequential", "ModuleList", "ModuleDict", "ParameterList")]
 # what makes a layer's weight computed from other parameters -> its counterpart
 NORMS = {
     f"torch.nn.utils.{place}{name}": f"msmigrate.nn.{name}"
     for name in ("weight_norm", "spectral_norm")
     for place in ("", f"{name}.", "parametrizations.")
 }
-NORMS |= {f"torch.nn.utils.{n}.remove_{n}": "msmigrate.nn.remove_norm" for n in ("weight_norm", "spectral_norm")}
+_REMOVING = [(of, n) for n in ("weight_norm", "spectral_norm") for of in ("", f"{n}.")]
+NORMS |= {f"torch.nn.utils.{of}remove_{n}": "msmigrate.nn.remove_norm" for of, n in _REMOVING}
 NORMED = ("Linear", *(f"{kind}{rank}d" for kind in ("Conv", "ConvTranspose") for rank in (1, 2, 3)))
 GROWING = {"append", "extend", "insert", "update"}
 PARAMETERS_OF = {"parameters", "named_parameters"}  # MindSpore's counterparts give buffers as well
@@ -234,11 +235,21 @@ def container(call: ast.Call, context: Context) -> ast.expr | None:
     kept, of_list = context.kept(call), callees[0] == "torch.nn.ModuleList"
     given = [*call.args, *(word.value for word in call.keywords if of_list)]
     empty = any(isinstance(kind, SequenceKind) and NONE in kind.items for one in given for kind in kinds_of(one))
+    empty = empty or _is_given_none(call, context)
     kept.func = context.name(OPTIONAL if empty and of_list else COUNTERPARTS[callees[0]])
     if of_list:
         kept.args, kept.keywords = [*kept.args, *(word.value for word in kept.keywords)], []
     kept.args = [_listed(one, was, of_list) for one, was in zip(kept.args, given, strict=True)]
     return kept
+
+
+def _is_given_none(call: ast.Call, context: Context) -> bool:
+    """Whether the function that makes a list of layers appends a None to it, `self.skips.append(None)`."""
+    inside, text = [*ast.walk(context.function or call)], ast.unparse(call)
+    made = [n for n in inside if isinstance(n, ast.Assign) and (n.value is call or ast.unparse(n.value) == text)]
+    adding = {f"{ast.unparse(target)}.append" for one in made for target in one.targets}
+    calls = [n for n in inside if isinstance(n, ast.Call) and ast.unparse(n.func) in adding]
+    return any(NONE in kinds_of(one) for n in calls for one in n.args)
 
 
 @handles(*(f"{prefix}*" for prefix in OWNERS))

@@ -20,9 +20,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...library_names import CONTAINERS, COUNTERPARTS, INSTALLED, MODULE_METHODS, OF_PYTHON, TABLES
+from ...library_names import CONTAINERS, COUNTERPARTS, DROPPED, INSTALLED, MODULE_METHODS, OF_PYTHON, TABLES
 from ...source_files import all_of, alternatives, class_question, defaults_of, literal, local_names, own_nodes
 from ..observe.observations import (
+    NONE,
     CallableKind,
     Kind,
     ModuleKind,
@@ -36,7 +37,7 @@ from ..observe.observations import (
 )
 from .context import UNSEEN, Context, Program, Stage, Unwritable, handles, row_of
 from .memory import writes_into
-from .signatures import gives
+from .signatures import OF_TENSORS, gives
 
 FORWARD, CONSTRUCT = "forward", "construct"
 MODULE = "torch.nn.Module"
@@ -48,6 +49,7 @@ PARAMETER = TensorKind("float32", 99, parameter=True)
 CONVOLUTION = re.compile(r"torch\.nn\.Conv(?:Transpose)?(\d)d")
 GIVEN: dict[str, Kind] = {  # what calls give in code that did not run: methods of modules, and functions by their names
     "parameters": SequenceKind("list", (PARAMETER,)),
+    "torch.Size": OF_TENSORS["shape"],
     "torch.finfo": ObjectKind("torch.finfo"),
     "torch.iinfo": ObjectKind("torch.iinfo"),
 }
@@ -346,6 +348,8 @@ def method_of(cls: str, method: str, program: Program) -> tuple[list[str], list[
         function = program.functions.get(name)
         if function is not None or defines(base, method, program):
             return [name], gives(name, program)
+        if name in DROPPED:
+            return [name], [NONE]
     return None
 
 

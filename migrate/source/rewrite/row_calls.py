@@ -28,7 +28,7 @@ from ..observe.observations import (
     kinds_of,
     of_constant,
 )
-from .complex_tensors import are_tensors, as_buffers, call_with_complex, pythons_number, write_template
+from .complex_tensors import are_tensors, as_buffers, by_class, call_with_complex, pythons_number, write_template
 from .context import (
     UNSEEN,
     Asked,
@@ -519,7 +519,7 @@ def common_call(node: ast.Call, rows: Mapping[str, Row | None], context: Context
             calls.append(as_buffers(row, call_through_variable(row, arguments, context.name, function), context.name))
             only_as_seen(arguments, node, context)
     if len({ast.dump(call) for call in calls}) > 1:
-        raise Unwritable(f"{' and '.join(rows)} take these arguments in different ways")
+        return by_class(calls, [*rows.values()], function, node, context)
     if len(lenient) == len(rows) and (node.args or any(word.arg != "inplace" for word in node.keywords)):
         other = ast.Compare(function, [ast.IsNot()], [context.name("mindspore.nn.Identity")])  # which would lack them
         context.raise_where(other, function, f"{ast.unparse(node.func)} was {' or '.join(rows)}", node)

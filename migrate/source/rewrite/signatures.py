@@ -13,7 +13,7 @@ from typing import Any
 
 from ....mappings.rows import Argument, Row
 from ...library_names import COUNTERPARTS, TABLES, dtype_name, is_dtype, tensors_by_use
-from ...source_files import all_parameters, defaults_of, literal, own_nodes
+from ...source_files import all_parameters, alternatives, defaults_of, literal, own_nodes
 from ..observe.observations import (
     NONE,
     UNKNOWN_RANK,
@@ -51,6 +51,7 @@ from .library_lookups import rows_by_name, write_reference
 from .row_calls import PLACES, bind_arguments, is_super, is_variable, keywords_of, known_argument
 
 # what code that did not run is taken to be
+TOP = {"torch.device": ObjectKind("torch.device"), "logging.getLogger": ObjectKind("logging.Logger")}
 SOME_TENSOR = TensorKind("float32", UNKNOWN_RANK)
 _GIVES = {"len": "int", "round": "int", "isinstance": "bool", "hasattr": "bool", "callable": "bool"}
 OF_BUILTINS = {of: PlainKind(_GIVES.get(of, of)) for of in ("int", "float", "str", "bool", *_GIVES)}
@@ -588,3 +589,12 @@ def named_callees(getter: ast.expr, read: Callable[[ast.expr], list[Kind]], cont
             vars(kind)["observed"] = Observed(kinds=[PlainKind("str")], constants=[*rows] or None)
             return [f"{getattr(of[0], 'name', '')}.{one}" for one in rows]
     return []
+
+
+def made_at_top(value: ast.expr, resolve: Callable[[ast.expr], str]) -> list[Kind]:
+    """The kind of a file's constant that is a device, or one of two by a condition, a logger, or one of some texts."""
+    some = [TOP.get(resolve(one.func)) if isinstance(one, ast.Call) else literal(one)[1] for one in alternatives(value)]
+    kinds = {
+        one if isinstance(one, ObjectKind) else PlainKind("str") for one in some if isinstance(one, (str, ObjectKind))
+    }
+    return [*kinds] if len(kinds) == 1 and all(isinstance(one, (str, ObjectKind)) for one in some) else []

@@ -380,9 +380,8 @@ class Reader:
         if node.id in SAFE:
             return [CallableKind("function", f"builtins.{node.id}")]
         constant = self.program.origin(self.context.file, node.id)
-        made = constant.node.value if constant is not None else None
-        if isinstance(made, ast.Call) and self.resolve(made.func) == "logging.getLogger":
-            return [ObjectKind("logging.Logger")]
+        if constant is not None and (kinds := signatures.made_at_top(constant.node.value or node, self.resolve)):
+            return kinds
         if constant is None or not literal(constant.node.value)[0]:
             raise Unwritable(f"the value of {node.id} was not seen")
         return [of_constant(constant.value)]

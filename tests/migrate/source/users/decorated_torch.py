@@ -256,3 +256,67 @@ class Scripted(nn.Module):
 
 def scripted():
     return Scripted(), (torch.randn(3, 4),)
+
+
+def kept_arguments(init):
+    """What a constructor was given, for a file that is saved."""
+
+    @functools.wraps(init)
+    def __init__(self, *args, **kwargs):
+        self._init_args_kwargs = (args, kwargs)
+        init(self, *args, **kwargs)
+
+    return __init__
+
+
+def counted_arguments(init):
+    @functools.wraps(init)
+    def wrapper(self, *args, **kwargs):
+        init(self, *args, **kwargs)
+        self.scale = len(args)
+
+    return wrapper
+
+
+def begun_twice(init):
+    @functools.wraps(init)
+    def wrapper(self, *args, **kwargs):
+        init(self, *args, **kwargs)
+        init(self, *args, **kwargs)
+
+    return wrapper
+
+
+class Keeping(nn.Module):
+    @kept_arguments
+    def __init__(self, width=4, scale=3):
+        super().__init__()
+        self.layer = nn.Linear(width, width)
+        self.scale = scale
+
+    def forward(self, x):
+        return self.layer(x) * self.scale
+
+
+class Counting(Keeping):
+    @counted_arguments
+    def __init__(self, width=4, scale=3):
+        super().__init__(width, scale=scale)
+
+
+class Twice(Keeping):
+    @begun_twice
+    def __init__(self, width=4, scale=3):
+        super().__init__(width, scale=scale)
+
+
+def keeps_what_it_is_given():
+    return Keeping(4, scale=2), [torch.randn(2, 4)]
+
+
+def counts_what_it_is_given():
+    return Counting(4, scale=2), [torch.randn(2, 4)]
+
+
+def begins_twice():
+    return Twice(4, scale=2), [torch.randn(2, 4)]

@@ -7,6 +7,7 @@ from functools import partial
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.nn.modules.loss import _Loss, _WeightedLoss
 
 
 class Weighed(nn.Module):
@@ -176,3 +177,56 @@ class InPartial(nn.Module):
 
 def loss_in_partial():
     return InPartial(), (torch.randn(4, 5), torch.tensor([2, 0, 1, 1]))
+
+
+class SumSquared(_Loss):
+    def __init__(self, size_average=None, reduce=None, reduction="sum"):
+        super().__init__(size_average, reduce, reduction)
+
+    def forward(self, a, b):
+        return F.mse_loss(a, b, reduction=self.reduction).div_(2)
+
+
+class Absolute(_Loss):
+    def forward(self, a, b):
+        apart = (a - b).abs()
+        return apart.mean() if self.reduction == "mean" else apart.sum()
+
+
+class Focusing(_WeightedLoss):
+    def __init__(self, weight=None, gamma=2.0, reduction="mean"):
+        super().__init__(weight, reduction=reduction)
+        self.gamma = gamma
+
+    def forward(self, x, y):
+        logs = F.log_softmax(x, 1)
+        loss = -(((1 - logs.exp()) ** self.gamma) * logs) * y
+        if self.weight is not None:
+            loss = loss * self.weight
+        return loss.sum() if self.reduction == "sum" else loss.mean()
+
+
+class Losing(nn.Module):
+    def __init__(self, loss):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.loss = loss
+
+    def forward(self, x, y):
+        return self.loss(self.layer(x), y)
+
+
+def from_torchs_base():
+    return Losing(SumSquared()), [torch.randn(3, 4), torch.rand(3, 4)]
+
+
+def from_torchs_base_without_constructor():
+    return Losing(Absolute()), [torch.randn(3, 4), torch.rand(3, 4)]
+
+
+def from_torchs_weighted_base():
+    return Losing(Focusing(torch.tensor([1.0, 2.0, 3.0, 4.0]))), [torch.randn(3, 4), torch.rand(3, 4)]
+
+
+def from_torchs_weighted_base_without_weight():
+    return Losing(Focusing(reduction="sum")), [torch.randn(3, 4), torch.rand(3, 4)]

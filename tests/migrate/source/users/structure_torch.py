@@ -549,3 +549,137 @@ def made_by_class():
     net = MadeNet.from_config({"width": 5})
     assert net.count() == 35
     return net, vectors()
+
+
+class Equals:
+    def __init__(self, value):
+        self.value = value
+
+    def __call__(self, x, *args):
+        return x == self.value
+
+
+class Order:
+    def __call__(self, x):
+        return -x
+
+
+class Count:
+    """A number with operators of its own."""
+
+    def __init__(self, count):
+        self.count = count
+
+    def __add__(self, other):
+        return Count(self.count + other.count)
+
+    def __mul__(self, factor):
+        return Count(self.count * factor)
+
+    def __lt__(self, other):
+        return self.count < other.count
+
+    def __bool__(self):
+        return self.count > 0
+
+    def __int__(self):
+        return self.count
+
+
+class Counted(nn.Module):
+    """Objects of its own that Python calls: by filter, map, sorted, max, and for operators."""
+
+    def __init__(self, kinds="aff", width=2):
+        super().__init__()
+        self.attentions = len(list(filter(Equals("a"), kinds)))
+        last = Equals("f")
+        self.last = sum(map(last, kinds))
+        self.most = sorted([3, 1, 2], key=Order())[0]
+        size = (Count(width) + Count(2)) * 2
+        self.scale = 2.0 if max([Count(0), size]) else 3.0
+        self.layer = nn.Linear(4, int(size))
+
+    def forward(self, x):
+        return self.layer(x) * self.scale + self.attentions + 10 * self.last + 100 * self.most
+
+
+def called_by_python():
+    return Counted(), [torch.randn(2, 4)]
+
+
+class Alike(Count):
+    def __eq__(self, other):
+        return self.count == other.count
+
+
+class Compared(nn.Module):
+    def __init__(self, width=4):
+        super().__init__()
+        self.layer = nn.Linear(4, 8 if Alike(width) == Alike(4) else 4)
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+def compared_by_its_own():
+    return Compared(), [torch.randn(2, 4)]
+
+
+class Settings:
+    """Values that it has by name, and others for those that it has not."""
+
+    def __init__(self, **values):
+        self.__dict__["values"] = values
+
+    def __getattr__(self, name):
+        return self.__dict__["values"].get(name, 7)
+
+
+class AtMost:
+    def __init__(self, value):
+        self.value = value
+
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, min(value, 5))
+
+
+class Depth:
+    now = 0
+
+    def __enter__(self):
+        Depth.now += 1
+        return self
+
+    def __exit__(self, *error):
+        Depth.now -= 1
+
+
+class Attributes(nn.Module):
+    def __init__(self):
+        super().__init__()
+        settings = Settings(width=4)
+        self.layer = nn.Linear(4, settings.width)
+        self.scale = settings.others
+        with Depth():
+            self.more = Depth.now
+
+    def forward(self, x):
+        return self.layer(x) * self.scale + self.more
+
+
+def attributes_by_methods():
+    return Attributes(), [torch.randn(2, 4)]
+
+
+class Changed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.scale = AtMost(9).value
+
+    def forward(self, x):
+        return self.layer(x) * self.scale
+
+
+def attributes_that_are_changed():
+    return Changed(), [torch.randn(2, 4)]

@@ -56,3 +56,13 @@ def test_functions_that_torch_compiles_are_written(users: Users) -> None:
     found.agrees()
     found.holds("def gated(a, b, width", "ops.tanh(both[:, :first]) * ops.sigmoid(both[:, first:])")
     found.lacks("jit", "not_converted")
+
+
+def test_constructors_whose_arguments_are_kept(users: Users) -> None:
+    """What no function of the model reads is left out; what its decorator does besides is asked for."""
+    found = users["keeps_what_it_is_given"]
+    found.agrees()
+    found.lacks("_init_args_kwargs")
+    for name, decorator in (("counts_what_it_is_given", "counted_arguments"), ("begins_twice", "begun_twice")):
+        texts = [problem.text for problem in users[name].source.problems]
+        assert f"the decorator {decorator} does more than call __init__: write that into __init__" in texts

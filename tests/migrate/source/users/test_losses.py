@@ -77,3 +77,13 @@ def test_rows_of_a_computed_number_of_classes_take_every_number_but_the_one_that
     ran = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.stdout == "(2, 5)\n", ran.stderr
     assert "NotImplementedError" in ran.stderr and "self.classes was 3" in ran.stderr
+
+
+def test_losses_from_torchs_own_base(users: Users) -> None:
+    """_Loss and _WeightedLoss keep what their constructors are given."""
+    for name in ("from_torchs_base", "from_torchs_base_without_constructor"):
+        users[name].agrees()
+    weighted, plain = users["from_torchs_weighted_base"], users["from_torchs_weighted_base_without_weight"]
+    weighted.agrees()
+    plain.agrees()
+    users["from_torchs_base"].holds("super().__init__(reduction=reduction)", "reduce was None")

@@ -180,3 +180,25 @@ def test_an_enumeration_that_only_what_did_not_run_calls(users: Users) -> None:
     found.agrees()
     assert not found.source.not_run, found.source.not_run
     found.holds("class Layout(str, Enum):", "(False, Layout(layout))", "(flat, Layout.FIRST)")
+
+
+def test_objects_that_python_calls(users: Users) -> None:
+    """Methods that no call of the model names are written where they ran."""
+    found = users["called_by_python"]
+    found.agrees()
+    found.holds("len(list(filter(Equals('a'), kinds)))", "def __call__(self, x, *args):", "def __bool__(self):")
+
+
+def test_how_objects_are_compared_is_not_seen(users: Users) -> None:
+    """It is read as what did not run, and raises where that does not suffice: two objects would never be equal."""
+    found = users["compared_by_its_own"]
+    assert {problem.text for problem in found.source.not_run} == {"the value of other.count was not seen"}
+    assert found.failed is not None
+
+
+def test_objects_whose_attributes_are_made_by_methods(users: Users) -> None:
+    """`__getattr__`, `__enter__` and the like are written; a `__setattr__` that cannot be read raises."""
+    users["attributes_by_methods"].agrees()
+    found = users["attributes_that_are_changed"]
+    assert [problem.text for problem in found.source.not_run] == ["what object.__setattr__ calls is not known"]
+    assert found.failed is not None

@@ -23,13 +23,13 @@ import torch
 if not {"transformers", "timm", "torchvision"} & {*sys.modules}:  # imported before this process was forked
     gc.freeze()  # torch's objects, among which models' functions are sought: a fifth of the time
 
-from flat_values import flat, weights_for  # noqa: E402
-from msmigrate.errors import MsmigrateError  # noqa: E402
-from msmigrate.migrate.model_spec import parse  # noqa: E402
-from msmigrate.migrate.source.observe import torch_observe_worker  # noqa: E402
-from msmigrate.migrate.source.observe.torch_simplified_transformers import tie_weights  # noqa: E402
-from msmigrate.migrate.torch_models import builder  # noqa: E402
-from msmigrate.workers.worker import defer_compiler  # noqa: E402
+from flat_values import flat, weights_for
+from msmigrate.errors import MsmigrateError
+from msmigrate.migrate.model_spec import parse
+from msmigrate.migrate.source.observe import torch_observe_worker
+from msmigrate.migrate.source.observe.torch_simplified_transformers import tie_weights
+from msmigrate.migrate.torch_models import builder
+from msmigrate.workers.worker import defer_compiler
 
 
 def ran(spec: str, folder: Path, name: str) -> None:

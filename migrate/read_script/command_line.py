@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from typing import Any
 
 from .. import library_names as names
@@ -83,7 +84,9 @@ def _declare(parser: ArgumentParser, arguments: list[CallArgument], node: ast.Ca
         value = Constant(None) if not flags or flags[0].startswith("-") else Value()  # a required argument
         if "required" in given and known(given["required"].value):
             value = Value()
-    parser.defaults[name] = _default_of(source, name, node, value)
+    if name not in parser.declared:
+        parser.defaults[name] = _default_of(source, name, node, value)
+    parser.declared.add(name)
 
 
 def _default_of(source: ScriptFile, name: str, node: ast.expr, value: Value) -> Value:
@@ -121,11 +124,46 @@ def of_parser(
             forget(parser.defaults, list(parser.defaults))
         elif argument.name:
             parser.defaults[argument.name] = _default_of(source, argument.name, argument.node, argument.value)
+    if method.startswith("parse_") and gives_arguments(source.tree):
+        arguments = [*arguments, CallArgument("argv", node, Value())]
     if method == "parse_args":
         return ParsedArguments(parser).given(arguments)
     if method in ("parse_known_args", "parse_known_intermixed_args"):
         return ListValue([ParsedArguments(parser).given(arguments), Value()])
     return parser if method in _OF_A_GROUP else Value()
+
+
+@lru_cache(maxsize=64)
+def gives_arguments(tree: ast.AST) -> bool:
+    """Whether a file puts arguments into `sys.argv`, or changes the defaults that a parser keeps; one that takes some
+    arguments out leaves a plain start as it is."""
+    for node in ast.walk(tree):
+        kept = node.value if isinstance(node, ast.Subscript) else node
+        named = isinstance(kept, ast.Attribute) and kept.attr in ("default", "_defaults")
+        own = getattr(getattr(kept, "value", None), "id", "") in ("self", "cls")
+        if named and not own and isinstance(getattr(node, "ctx", None), ast.Store):
+            return True
+        if isinstance(node, ast.Assign) and any(map(_of_argv, node.targets)) and not _only_less(node):
+            return True
+        if isinstance(node, ast.AugAssign) and _of_argv(node.target):
+            return True
+        method = node.func if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+        if method is not None and method.attr in ("append", "extend", "insert") and _of_argv(method.value):
+            return True
+    return False
+
+
+def _of_argv(node: ast.expr) -> bool:
+    of = node.value if isinstance(node, ast.Subscript) else node
+    return isinstance(of, ast.Attribute) and of.attr == "argv" and getattr(of.value, "id", "") == "sys"
+
+
+def _only_less(node: ast.Assign) -> bool:
+    """Whether what `sys.argv` gets has no arguments but those that it had: its name alone, a part of it, a filter."""
+    value = node.value
+    if isinstance(value, ast.List):
+        return len(value.elts) < (2 if isinstance(node.targets[0], ast.Attribute) else 1)
+    return _of_argv(value.generators[0].iter if isinstance(value, ast.ListComp) else value)
 
 
 # classes of settings

@@ -11,6 +11,7 @@ import math
 import operator
 import posixpath
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -561,6 +562,8 @@ def _builtin(name: str, values: list[Value]) -> Value:
         items = values[0].items[::-1] if name == "reversed" else list(values[0].items)
         if name != "sorted":
             return ListValue(items, closed=values[0].closed, origins=origins(*values))
+    if name == "dict" and len(values) == 1 and isinstance(values[0], DictValue):
+        return replace(values[0], pairs=dict(values[0].pairs))
     if name == "len" and len(values) == 1 and isinstance(values[0], ListValue) and values[0].closed:
         return Constant(len(values[0].items), origins=origins(*values))
     if name in ("list", "dict", "set", "tuple") and not values:

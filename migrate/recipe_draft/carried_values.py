@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from ...printable import shortened
 from ..read_script.abstract_values import (
     Constant,
     DictValue,
@@ -20,7 +19,7 @@ from ..read_script.abstract_values import (
 )
 from ..read_script.interpreter import CERTAINTIES, OPTION
 from ..read_script.syntax import root
-from .data_flow import ADDS, GIVEN, IS, LOOPS, Definition, Flow, Statement
+from .data_flow import ADDS, GIVEN, IS, LOOPS, Flow, Statement
 from .passed_over import CONTAINERS, LISTS, PLAIN_FUNCTIONS, matches, method_reason, reason
 from .recipe_entries import (
     LONGEST_WORD,
@@ -30,21 +29,24 @@ from .recipe_entries import (
     read_alone,
     sets_held,
 )
+from .step_order import carried_on, text_of
 
+# classes of files
+OPENING = ("gzip.GzipFile", "bz2.BZ2File", "lzma.LZMAFile", "zipfile.ZipFile", "tarfile.TarFile", "io.FileIO")
 # calls that read files, and calls that write them, by kind of file: a reader may read what a writer of its kind wrote
 READERS: dict[str, tuple[str, ...]] = {
     "tensors": ("torch.load", "torch.jit.load", "safetensors.torch.load_file"),
     "arrays": ("numpy.load*", "numpy.genfromtxt", "numpy.fromfile", "numpy.memmap", "h5py.File"),
     "tables": ("pandas.read_*", "polars.read_*", "polars.scan_*"),
     "images": ("PIL.Image.open", "cv2.imread", "*.imread", "torchvision.io.read_*"),
-    "text": ("open", "*.open", "joblib.load", "dill.load", "*.read_text", "*.read_bytes"),
+    "text": ("open", "*.open", *OPENING, "joblib.load", "dill.load", "*.read_text", "*.read_bytes"),
     "sounds": ("torchaudio.load", "librosa.load", "soundfile.read", "scipy.io.wavfile.read"),
     "folders": (*LISTS, "datasets.load_*", "torchvision.datasets.*"),
 }
 WRITERS: dict[str, tuple[str, ...]] = {
     "tensors": ("torch.save", "safetensors.torch.save_file"),
     "arrays": ("numpy.save*", "h5py.File", "*.tofile"),
-    "text": ("open", "*.open", "joblib.dump", "dill.dump", "*.write_text", "*.write_bytes"),
+    "text": ("open", "*.open", *OPENING, "joblib.dump", "dill.dump", "*.write_text", "*.write_bytes"),
     "tables": ("*.to_csv", "*.to_parquet", "*.to_feather", "*.to_hdf", "*.to_excel", "*.to_json", "*.to_pickle"),
     "images": ("*.imwrite", "*.imsave", "*.save", "torchvision.utils.save_image"),
     "sounds": ("torchaudio.save", "soundfile.write", "scipy.io.wavfile.write"),
@@ -65,6 +67,7 @@ HARMLESS = (
     *("mkdir", "rm", "rmdir", "clear", "cls", "nvidia-smi", "git", "echo", "tensorboard", "ls", "pip", "title", "date"),
     *("hostname", "uname", "which"),
 )
+OPENS = ("open", *OPENING)
 HOLE = "\0"
 Path = tuple[str, ...]  # the parts of a path: strings, and for unknown parts HOLE followed by the source
 IN_MEMORY = re.compile(r"^\0(io\.)?(BytesIO|StringIO)\(")  # no file, though it is read and written like one
@@ -197,7 +200,7 @@ class DataFiles:
     def _statements(self, writer: ast.Call) -> list[Statement]:
         """The statement of a call that writes, and those that use the file that it opens."""
         at = self.flow.of[id(writer)]
-        opened = [d for d in at.defines if d.value is writer] if self._name(writer).endswith("open") else []
+        opened = [d for d in at.defines if d.value is writer] if self._name(writer).endswith(OPENS) else []
         using = dict.fromkeys(s for d in opened for s in self._using.get(id(d), []) if s is not at)
         return [at, *(s for s in using if not (s.alone and s.text.endswith((".close()", ".flush()"))))]
 
@@ -226,7 +229,7 @@ class DataFiles:
 
     def _opens(self, call: ast.Call, letters: str) -> bool:
         """Whether a call opens a file in a mode with one of these letters; an unknown mode counts as such."""
-        if not self._name(call).endswith("open"):
+        if not self._name(call).endswith(OPENS):
             return True
         modes = [k.value for k in call.keywords if k.arg == "mode"]
         modes += call.args[:1] if self._name(call) == ".open" else call.args[1:2]  # Path(…).open("w")
@@ -239,7 +242,7 @@ class DataFiles:
             return self._known[id(call)]
         name = self._name(call)
         given = [*call.args, *(k.value for k in call.keywords)]
-        if kind_of(name, WRITERS) or name.endswith("open"):
+        if kind_of(name, WRITERS) or name.endswith(OPENS):
             at = 1 if matches(name, SECOND) else 0
             given = call.args[at : at + 1] or [k.value for k in call.keywords]
         if isinstance(call.func, ast.Attribute) and (matches(name, OF_A_PATH) or name == ".open"):
@@ -389,7 +392,7 @@ class Counting:
         setters: dict[str, list[bool]] = {}  # of each attribute: whether it is a method
         for statement in flow.statements:
             node, value = statement.node, getattr(statement.node, "value", None)
-            for one in (part for target in _targets(statement) for part in ast.walk(target)):
+            for one in (part for target in targets_of(statement) for part in ast.walk(target)):
                 if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store):
                     setters.setdefault(one.attr, []).append(_is_method(statement))
             if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
@@ -397,7 +400,7 @@ class Counting:
             if value is None or not (_is_method(statement) or _in_a_loop(statement)):
                 continue
             read = {ast.unparse(part) for part in ast.walk(value) if isinstance(part, ast.Attribute)}
-            written = [one for one in _targets(statement) if isinstance(one, ast.Attribute)]
+            written = [one for one in targets_of(statement) if isinstance(one, ast.Attribute)]
             attributes |= {one.attr for one in written if isinstance(node, ast.AugAssign) or ast.unparse(one) in read}
         set_again = {name for name, found in setters.items() if any(found) and len(found) > 1}
         heads = [part for s in flow.statements for part in (s.node, *s.nodes)]
@@ -410,7 +413,7 @@ class Counting:
         unsaid = _unsaid(flow, live, changing)
         held = frozenset(id(one) for s in flow.statements if id(s) in live for _, one in held_settings(s.nodes, flow))
         alone = read_alone(flow, live)
-        return cls(flow, *found, _carried(flow), changing, _filled(flow), alone, unsaid, held, open_)
+        return cls(flow, *found, carried_on(flow), changing, _filled(flow), alone, unsaid, held, open_)
 
     def of(self, node: ast.expr) -> bool:
         """Whether an expression reads such an attribute."""
@@ -490,7 +493,7 @@ class Counting:
         if isinstance(node, ast.Name):
             return node.id in self.each or any(node.id == name for _, name in self.names) or bool(self._several(node))
         if isinstance(node, ast.Attribute):
-            written = (part for one in self.flow.options for target in _targets(one) for part in ast.walk(target))
+            written = (part for one in self.flow.options for target in targets_of(one) for part in ast.walk(target))
             of_line = isinstance(self.flow.value(node.value), ParsedArguments)  # args.k is not self.k
             stays = of_line and all(getattr(part, "attr", "") != node.attr for part in written)
             return not stays and (node.attr in self.attributes or node.attr in self.set_again)
@@ -503,12 +506,12 @@ class Counting:
         reached = self.flow.interpreter.reached
         ranks = {id(one): reached.get(id(one.statement.node), (0, ()))[0] for one in ways}
         live = [one for one in ways if CERTAINTIES[ranks[id(one)]] != OPTION]
-        values = sorted({_text(self.flow, one) for one in live})
+        values = sorted({text_of(self.flow, one) for one in live})
         return values if len({ranks[id(one)] for one in live}) > 1 and len(values) > 1 else []
 
     def starts_anew(self, statement: Statement) -> bool:
         """Whether it sets such a counter again, in a method or in a round of a loop, or a name for the next round."""
-        targets, value = _targets(statement), getattr(statement.node, "value", None) or ast.Pass()
+        targets, value = targets_of(statement), getattr(statement.node, "value", None) or ast.Pass()
         called = {id(root(part.func)) for part in ast.walk(value) if isinstance(part, ast.Call)}
         reads = any(isinstance(part, ast.Name) and id(part) not in called for part in ast.walk(value))
         if id(statement) in self.carried:
@@ -550,7 +553,7 @@ def _filled(flow: Flow) -> frozenset[tuple[int, str]]:
             getattr(statement.node, "value", None) if isinstance(statement.node, (ast.Assign, ast.AnnAssign)) else None
         )
         read = {part.id for part in ast.walk(value or ast.Pass()) if isinstance(part, ast.Name)}
-        written = {part.id for one in _targets(statement) for part in ast.walk(one) if isinstance(part, ast.Name)}
+        written = {part.id for one in targets_of(statement) for part in ast.walk(one) if isinstance(part, ast.Name)}
         found |= {(id(statement.function), name) for name in read & written}
         for node in (one for one in statement.nodes if isinstance(one, ast.Name)):
             changes = (one.statement for one in flow.reads.get(id(node), ()) if one.way == ADDS)
@@ -558,34 +561,7 @@ def _filled(flow: Flow) -> frozenset[tuple[int, str]]:
     return frozenset(found)
 
 
-def _carried(flow: Flow) -> dict[int, dict[str, str]]:
-    """The statements that set a name which an earlier statement of their loop reads, in the next round."""
-    found: dict[int, dict[str, str]] = {}
-    for reader in flow.statements:
-        loops = {id(head) for head in (*reader.around, reader) if isinstance(head.node, LOOPS)}
-        for node in reader.nodes if loops else ():
-            ways = flow.reads.get(id(node), frozenset()) if isinstance(node, ast.Name) else frozenset()
-            for one in (one for one in ways if one.way in (IS, ADDS) and one.value is not None):
-                shared = loops & {id(head) for head in one.statement.around}
-                if shared and one.statement.place >= reader.place:
-                    assert isinstance(node, ast.Name)
-                    inner = next(id(head) for head in (reader, *reader.around[::-1]) if id(head) in shared)
-                    first = [other for other in ways if inner not in map(id, other.statement.around)]
-                    found.setdefault(id(one.statement), {})[node.id] = _text(flow, *first) if len(first) == 1 else ""
-    return found
-
-
-def _text(flow: Flow, definition: Definition) -> str:
-    """The number or short string that a definition binds, as text; "" for anything else."""
-    value = definition.value
-    for index in definition.path:
-        value = value.elts[index] if isinstance(value, (ast.Tuple, ast.List)) and index < len(value.elts) else None
-    found = flow.value(value) if value is not None else None
-    plain = isinstance(found, Constant) and isinstance(found.value, (int, float, str))
-    return shortened(repr(known(found)), 60) if plain else ""
-
-
-def _targets(statement: Statement) -> list[ast.expr]:
+def targets_of(statement: Statement) -> list[ast.expr]:
     found = getattr(statement.node, "targets", [getattr(statement.node, "target", None)])
     return [one for one in found if one is not None]
 

@@ -526,11 +526,11 @@ class ValueKinds:
         return isinstance(value, (ast.Attribute, ast.Subscript)) and self._part_of_a_model(value)
 
     def of_a_library(self, node: ast.expr) -> bool:
-        """Whether this is a library's object, or a part of one, such as a configuration that the library reads."""
-        while isinstance(node, ast.Attribute):
-            node = node.value
-        found = self.flow.value(node)
-        return isinstance(found, LibraryObject) and not found.family
+        """Whether this is a library's object, or a part of one, such as a configuration that the library reads; or an
+        object that was not read, which may be."""
+        found = [self.flow.value(one) for one in ast.walk(node) if isinstance(one, (ast.Name, ast.Attribute))]
+        parts = any(isinstance(one, LibraryObject) and not one.family for one in found)
+        return parts or (getattr(node, "id", "") not in ("self", "cls") and type(found[0]) in (Value, type(None)))
 
     def is_data(self, node: ast.expr) -> bool:
         """Whether this is a data set or a loader, or something inside of one; changing it is not in a recipe."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -126,11 +127,32 @@ def of_parser(
             parser.defaults[argument.name] = _default_of(source, argument.name, argument.node, argument.value)
     if method.startswith("parse_") and gives_arguments(source.tree):
         arguments = [*arguments, CallArgument("argv", node, Value())]
+    if method.startswith("parse_"):
+        forget(parser.defaults, list(refused(source.tree, parser.defaults)))
     if method == "parse_args":
         return ParsedArguments(parser).given(arguments)
     if method in ("parse_known_args", "parse_known_intermixed_args"):
         return ListValue([ParsedArguments(parser).given(arguments), Value()])
     return parser if method in _OF_A_GROUP else Value()
+
+
+def refused(tree: ast.AST, defaults: dict[str, Value]) -> Iterator[str]:
+    """The arguments whose default a file refuses by what it chooses from: `if args.net == "a": … else: raise`."""
+    inner = {id(one) for node in ast.walk(tree) if isinstance(node, ast.If) for one in node.orelse}
+    for node in (one for one in ast.walk(tree) if isinstance(one, ast.If) and id(one) not in inner):
+        options, values, block = set[str](), [], list[ast.stmt]([node])
+        while len(block) == 1 and isinstance(of := block[0], ast.If):
+            match of.test:
+                case ast.Compare(ast.Attribute(_, name), [ast.Eq()], [ast.Constant(value)]):
+                    options.add(name)
+                    values.append(value)
+                case _:
+                    options |= {"", "another test"}
+            block = of.orelse
+        name = min(options) if len(options) == 1 else ""
+        known_ = name in defaults and is_known(defaults[name])
+        if block and isinstance(block[-1], ast.Raise) and known_ and known(defaults[name]) not in values:
+            yield name
 
 
 @lru_cache(maxsize=64)

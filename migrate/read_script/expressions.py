@@ -367,7 +367,10 @@ def _generators(interpreter: Interpreter, node: Any, scope: Scope) -> Scope:
     shared = {name: scope.shared.get(name, scope) for name in assigned_in(node)}
     inner, outer = Scope(scope.source, scope, shared=shared), interpreter.over
     for generator in node.generators:
-        interpreter.assign(generator.target, each_of(interpreter, generator.iter, inner)[1], inner)
+        kind, value = each_of(interpreter, generator.iter, inner)
+        if kind == LISTED and isinstance(value, ListValue):  # one of these, and not the list
+            value = value.items[0] if len(value.items) == 1 else Value(among=inside(value))
+        interpreter.assign(generator.target, value, inner)
         interpreter.over = outer
         for test in generator.ifs:
             interpreter.value(test, inner)

@@ -29,19 +29,20 @@ from .recipe_entries import (
     read_alone,
     sets_held,
 )
-from .step_order import carried_on, text_of
+from .step_order import carried_on, targets_of, text_of
 
 # classes of files
 OPENING = ("gzip.GzipFile", "bz2.BZ2File", "lzma.LZMAFile", "zipfile.ZipFile", "tarfile.TarFile", "io.FileIO")
+FETCHING = ("urllib.request.urlopen", "requests.get", "requests.post", "httpx.get")  # what these give is data
 # calls that read files, and calls that write them, by kind of file: a reader may read what a writer of its kind wrote
 READERS: dict[str, tuple[str, ...]] = {
     "tensors": ("torch.load", "torch.jit.load", "safetensors.torch.load_file"),
     "arrays": ("numpy.load*", "numpy.genfromtxt", "numpy.fromfile", "numpy.memmap", "h5py.File"),
     "tables": ("pandas.read_*", "polars.read_*", "polars.scan_*"),
     "images": ("PIL.Image.open", "cv2.imread", "*.imread", "torchvision.io.read_*"),
-    "text": ("open", "*.open", *OPENING, "joblib.load", "dill.load", "*.read_text", "*.read_bytes"),
+    "text": ("open", "*.open", *OPENING, "joblib.load", "dill.load", "*.read_text", "*.read_bytes", *FETCHING),
     "sounds": ("torchaudio.load", "librosa.load", "soundfile.read", "scipy.io.wavfile.read"),
-    "folders": (*LISTS, "datasets.load_*", "torchvision.datasets.*"),
+    "folders": (*LISTS, "*.glob", "*.rglob", "*.iterdir", "datasets.load_*", "torchvision.datasets.*"),
 }
 WRITERS: dict[str, tuple[str, ...]] = {
     "tensors": ("torch.save", "safetensors.torch.save_file"),
@@ -60,13 +61,14 @@ SECOND = (
     *("torch.save", "*.save_file", "*.dump", "*.OmegaConf.save", "torchvision.utils.save_image", "shutil.*", "os.*"),
     *("urllib.request.urlretrieve", "*.download"),
 )
-OF_A_PATH = ("*.read_text", "*.read_bytes", "*.write_text", "*.write_bytes")
+OF_A_PATH = ("*.read_text", "*.read_bytes", "*.write_text", "*.write_bytes", "*.glob", "*.rglob", "*.iterdir")
 PROGRAMS = ("subprocess.*", "os.system", "os.popen")
 # programs that make no data, by their first word
 HARMLESS = (
     *("mkdir", "rm", "rmdir", "clear", "cls", "nvidia-smi", "git", "echo", "tensorboard", "ls", "pip", "title", "date"),
     *("hostname", "uname", "which"),
 )
+OTHERWISE = "what another line gives"  # which is listed itself
 OPENS = ("open", *OPENING)
 HOLE = "\0"
 Path = tuple[str, ...]  # the parts of a path: strings, and for unknown parts HOLE followed by the source
@@ -157,6 +159,9 @@ class DataFiles:
             if found is not None:
                 yield writer, found, True
                 continue
+            if of_kind.get("folders") and all(one[0].startswith(HOLE) for one in paths) and self._fetches(writer):
+                yield writer, of_kind["folders"][0], False
+                continue
             kinds = {"tables": ("tables", "text"), "text": ("text", "tables")}.get(wrote, (wrote,))
             for reader in (call for kind in kinds if kind not in ("", "folders") for call in of_kind.get(kind, ())):
                 pairs = ((one, other) for one in paths for other in self._paths_of(reader))
@@ -210,6 +215,12 @@ class DataFiles:
             yield from (one for one in (*call.args, *(k.value for k in call.keywords)) if one is not writer)
             yield from [call.func.value] if isinstance(call.func, ast.Attribute) and call is writer else []
 
+    def _fetches(self, writer: ast.Call) -> bool:
+        """Whether a call writes what comes over the network."""
+        behind = (one for written in self._content(writer) for one in self.flow.behind(written))
+        calls = (part for one in behind for part in ast.walk(one) if isinstance(part, ast.Call))
+        return any(matches(self._name(call), FETCHING) for call in calls)
+
     def _reads(self, node: ast.expr) -> bool:
         """Whether a file is read in an expression."""
         return any(isinstance(part, ast.Call) and kind_of(self._name(part), READERS) for part in ast.walk(node))
@@ -245,7 +256,8 @@ class DataFiles:
         if kind_of(name, WRITERS) or name.endswith(OPENS):
             at = 1 if matches(name, SECOND) else 0
             given = call.args[at : at + 1] or [k.value for k in call.keywords]
-        if isinstance(call.func, ast.Attribute) and (matches(name, OF_A_PATH) or name == ".open"):
+        of_path = (matches(name, OF_A_PATH) and not matches(name, LISTS)) or name == ".open"
+        if isinstance(call.func, ast.Attribute) and of_path:
             given = [call.func.value]
         found = [path for one in given for path in self.paths(one)][:MOST_PATHS]
         self._known[id(call)] = [path for path in map(_plain, found) if path and not IN_MEMORY.search(path[0])]
@@ -424,7 +436,9 @@ class Counting:
         the next round begin with; both values of one that has two: `x is 4, step begins with 0, w is 1 or 2`."""
         begin = [f"{name} begins with {v}" for name, v in self.carried.get(id(statement), {}).items() if v]
         several = {node.id: self._several(node) for node in statement.nodes if isinstance(node, ast.Name)}
-        either = [f"{name} is {' or '.join(found)}" for name, found in several.items() if found and all(found)]
+        said_so = {name for name, v in self.carried.get(id(statement), {}).items() if v}
+        several = {n: [one or OTHERWISE for one in v] for n, v in several.items() if any(v) and n not in said_so}
+        either = [f"{name} is {' or '.join(sorted(found))}" for name, found in several.items()]
         tests = [head for head in statement.around if isinstance(head.node, ast.If)]
         said = (part for head in tests if head.source.text(head.expressions[0])[:40] in why for part in head.nodes)
         parts = [*statement.nodes, *said, *self._handed_over(statement)]
@@ -476,6 +490,8 @@ class Counting:
         given = (one for call in statement.calls for one in (*call.args, *(k.value for k in call.keywords)))
         named = [one.value if isinstance(one, ast.Starred) else one for one in given]
         named += [statement.node.iter] if isinstance(statement.node, (ast.For, ast.AsyncFor)) else []
+        picked = (one for one in statement.nodes if isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Load))
+        named += [one.value for one in picked if self.flow.value(one.slice) is None or _is_open(self.flow, one.slice)]
         copied = [one.func if isinstance(one, ast.Call) else None for one in named]
         copies = [one.value if isinstance(one, ast.Attribute) and one.attr == "copy" else None for one in copied]
         named = [copy or one for copy, one in zip(copies, named, strict=True)]
@@ -546,6 +562,11 @@ def _unsaid(flow: Flow, live: set[int], changing: frozenset[str]) -> frozenset[s
     }
 
 
+def _is_open(flow: Flow, key: ast.expr) -> bool:
+    """Whether reading cannot tell which element this chooses."""
+    return not isinstance(key, (ast.Slice, ast.Constant)) and not is_known(flow.value(key))
+
+
 def _filled(flow: Flow) -> frozenset[tuple[int, str]]:
     found: set[tuple[int, str]] = set()
     for statement in flow.statements:
@@ -559,11 +580,6 @@ def _filled(flow: Flow) -> frozenset[tuple[int, str]]:
             changes = (one.statement for one in flow.reads.get(id(node), ()) if one.way == ADDS)
             found |= {(id(one.function), node.id) for one in changes}
     return frozenset(found)
-
-
-def targets_of(statement: Statement) -> list[ast.expr]:
-    found = getattr(statement.node, "targets", [getattr(statement.node, "target", None)])
-    return [one for one in found if one is not None]
 
 
 def _is_method(statement: Statement) -> bool:

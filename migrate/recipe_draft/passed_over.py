@@ -282,7 +282,8 @@ def changes_library(flow: Flow, statement: Statement) -> bool:
         return not _of_environment([*call.args[: not words], *words])
     if called.name.startswith(("sys.argv.", "signal.alarm", "signal.setitimer")):
         return True
-    return not (is_library(called.name) or reason(called.name) or matches(called.name, (*HARMLESS, *SEEDS)))
+    prints = method_reason(called.name.rpartition(".")[2]) == PRINTS
+    return not (prints or is_library(called.name) or reason(called.name) or matches(called.name, (*HARMLESS, *SEEDS)))
 
 
 def _of_environment(names: list[ast.expr]) -> bool:

@@ -481,6 +481,12 @@ def _added_to(flow: Flow) -> Iterator[tuple[Statement, str, list[Definition]]]:
             yield statement, ast.unparse(target), flow.attributes.get(target.attr, [])
 
 
+def targets_of(statement: Statement) -> list[ast.expr]:
+    """What a statement assigns to."""
+    found = getattr(statement.node, "targets", [getattr(statement.node, "target", None)])
+    return [one for one in found if one is not None]
+
+
 def text_of(flow: Flow, definition: Definition) -> str:
     """The number or short string that a definition binds, as text; "" for anything else."""
     value = definition.value
@@ -500,6 +506,30 @@ def plain_loop(flow: Flow, roles: Roles, statement: Statement) -> bool:
         return True
     found = flow.value(node.iter)
     return isinstance(found, ListValue) and found.closed and len(found.items) == 1
+
+
+def taken_before(flow: Flow, statement: Statement, runs: Runs) -> bool:
+    """Whether a statement keeps what a name has before another statement of its function, or the next round, gives that
+    name something else, or gives its own name something else under a condition: `before = size`."""
+    value = getattr(statement.node, "value", None)
+    names = {one.id for one in targets_of(statement) if isinstance(one, ast.Name)}
+    for other in flow.inside_of.get(id(statement.function), ()):
+        if other is statement or other.function is not statement.function or other.source is not statement.source:
+            continue
+        if other in statement.around:
+            continue  # the variable of its own loop
+        again = any(head in other.around for head in statement.around if isinstance(head.node, LOOPS))
+        stored = (part for one in targets_of(other) for part in ast.walk(one) if isinstance(part, ast.Name))
+        written = {part.id for part in stored if isinstance(part.ctx, ast.Store)}
+        later = other.place > statement.place or again
+        if getattr(value, "id", "") in written and later and runs(other):
+            return True
+        inner = [head for head in other.around if head not in statement.around and isinstance(head.node, ast.If)]
+        kept = getattr(other.node, "value", None)
+        read = {part.id for part in ast.walk(kept) if isinstance(part, ast.Name)} if kept is not None else set()
+        if (names & written) - read and inner and other.place > statement.place and runs(other):
+            return True
+    return False
 
 
 # what is changed after it was handed over

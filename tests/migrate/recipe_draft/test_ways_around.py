@@ -376,3 +376,175 @@ def test_a_value_that_changes_by_another_way_is_not_the_one_before(
 ) -> None:
     (tmp_path / "train.py").write_text(VALUES.replace("{made}", made))
     assert drafted(tmp_path / "train.py")["optimizer"]["args"] == {"lr": rate}
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        ("size = use(1)\nbefore = size\nsize -= 1\nrows = rows[size:before]", "before = size"),
+        ("size = use(1)\nbefore = size\nif size > 3:\n    size = 3\nrows = rows[size:before]", "before = size"),
+        ("kept = rows\nfor k in range(3):\n    rows = use(rows)\nrows = kept", "kept = rows"),
+        ("size = use(1)\nkept = size\nif use(2):\n    kept = use(3)\nrows = rows[:kept]", "kept = size"),
+    ],
+)
+def test_a_copy_is_listed_where_a_later_line_gives_either_name_something_else(
+    data: str, line: str, tmp_path: Path
+) -> None:
+    assert has(lines_of(tmp_path, data=data), line)
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "says"),
+    [
+        (
+            "start = 3\nif os.path.exists('a'):\n    start = read('a')\nrows = rows[start:]",
+            "rows = rows[start:]",
+            "start is 3 or",
+        ),
+        (
+            "rate = 0.3\nif use(1):\n    rate = 0.5\nrows = use(rows, rate)",
+            "rows = use(rows, rate)",
+            "rate is 0.3 or 0.5",
+        ),
+        ("rate = 0.3\nfor rate in use():\n    pass\nrows = use(rows, rate)", "rows = use(rows, rate)", ""),
+        (
+            "plans = {'long': (80, 0.5)}\nrows = use(rows, plans[read('b')])",
+            "rows = use(rows, plans",
+            "plans is {'long': [80, 0.5]}",
+        ),
+        ("plans = [3, 7]\nrows = rows[plans[use(1)] :]", "rows = rows[plans[use(1)]", "plans is [3, 7]"),
+    ],
+)
+def test_a_start_that_a_condition_may_change_and_a_table_of_an_unknown_key_are_said(
+    data: str, line: str, says: str, tmp_path: Path
+) -> None:
+    assert any(one.startswith(line) and says in one for one in lines_of(tmp_path, data=data))
+
+
+LOADERS = """
+import torch, torch.nn as nn
+from elsewhere import Rows
+def made(rows, size, fix=True, shuffle=False):
+    return torch.utils.data.DataLoader(rows, batch_size=size, shuffle=shuffle)
+{each}
+net = nn.Linear(4, 7)
+opt = torch.optim.SGD(net.parameters(), lr=0.2)
+for epoch in range(6):
+    for x, y in {loader}:
+        loss = nn.functional.mse_loss(net(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("each", "loader"),
+    [
+        ("all_ = {k: made(Rows(k), 8, shuffle=(k == 'train')) for k in ('train', 'test')}", "all_['train']"),
+        ("all_ = {k: made(Rows(k), 8, True, k == 'train') for k in ['train', 'test']}", "all_['train']"),
+        ("all_ = [made(Rows(k), 8, shuffle=k == 'train') for k in ['train', 'test']]", "all_[0]"),
+        ("first, last = [made(Rows(k), 8, shuffle=k == 'train') for k in ['train', 'test']]", "first"),
+        ("all_ = dict((k, made(Rows(k), 8, shuffle=k == 'train')) for k in ['train', 'test'])", "all_['train']"),
+        (
+            "all_ = {k: torch.utils.data.DataLoader(Rows(k), 8, shuffle=k == 'train') for k in ['train', 'test']}",
+            "all_['train']",
+        ),
+        (
+            "all_ = {k: made(Rows(k), 8, shuffle=True if k == 'train' else False) for k in ['train', 'test']}",
+            "all_['train']",
+        ),
+    ],
+)
+def test_an_element_of_a_comprehension_is_not_the_whole_list(each: str, loader: str, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(LOADERS.replace("{each}", each).replace("{loader}", loader))
+    assert drafted(tmp_path / "train.py")["data"]["shuffle"] == "???"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "kept = list(net.backbone.parameters())",
+        "kept = [p for p in net.head.parameters()]",
+        "kept = list(net[0].parameters())",
+    ],
+)
+def test_the_parameters_of_a_part_are_no_copy(line: str, tmp_path: Path) -> None:
+    text = VALUES.replace("{made}", "").replace("net = nn.Linear(4, 7)", f"net = use()\n{line}")
+    text = text.replace("lr=rate", "lr=0.1").replace("net.parameters()", "[{'params': kept}]")
+    (tmp_path / "train.py").write_text(text)
+    assert has(listed(tmp_path / "train.py"), line)
+
+
+@pytest.mark.parametrize("made", ["GradScaler()", "GradScaler() if half else None", "GradScaler() if use() else None"])
+def test_a_scaler_that_may_be_none_updates(made: str, tmp_path: Path) -> None:
+    step = "made.scale(loss).backward()\nmade.step(opt)\nmade.update()\ncontinue"
+    found = lines_of(tmp_path, before=f"half = True\nfrom torch.amp import GradScaler\nmade = {made}", step=step)
+    assert not any("no step() of an optimizer" in line for line in found)
+
+
+REFUSES = """
+parser = argparse.ArgumentParser()
+parser.add_argument("--net", default="e")
+args = parser.parse_args()
+size = 8
+if args.net == "cnn":
+    size = 30
+{between}
+if args.net == "cnn":
+    made = use(1)
+elif args.net == "rnn":
+    made = use(2)
+else:
+    raise NotImplementedError
+"""
+
+
+@pytest.mark.parametrize("between", ["pass", "print(size)", "other = use(size)"])
+def test_an_option_whose_default_is_refused_is_open_before_that_too(between: str, tmp_path: Path) -> None:
+    found = lines_of(tmp_path, top=REFUSES.replace("{between}", between), data="rows = rows[:size]")
+    assert any("size is 30 or 8" in line or line.startswith("size = 30") for line in found)
+
+
+@pytest.mark.parametrize(
+    "seed", ["int(args.seed) * dist.get_world_size() + dist.get_rank()", "3 * torch.cuda.device_count() + 1"]
+)
+def test_a_seed_that_is_computed_by_devices_is_listed(seed: str, tmp_path: Path) -> None:
+    top = f"import torch.distributed as dist\nargs = read('args')\nseed = {seed}\ntorch.manual_seed(seed)"
+    assert has(lines_of(tmp_path, top=top), "seed = ")
+
+
+FETCHES = """
+from pathlib import Path
+import requests, urllib.request
+from concurrent.futures import ThreadPoolExecutor
+place = Path('pictures')
+"""
+
+
+@pytest.mark.parametrize(
+    ("fetch", "line"),
+    [
+        (
+            "for k in range(30):\n    (place / f'{k}.jpg').write_bytes(requests.get('http://x').content)",
+            "(place / f'{k}.jpg')",
+        ),
+        (
+            "def get(k):\n    made = requests.get('http://x')\n    open(place / f'{k}', 'wb').write(made.content)\nget(3)",
+            "made = requests",
+        ),
+        ("def get(to):\n    to.write_bytes(requests.get('http://x').content)\nget(place / 'a.jpg')", "to.write_bytes"),
+        (
+            "def get(both):\n    k, to = both\n    to.write_bytes(urllib.request.urlopen('http://x').read())\n"
+            "with ThreadPoolExecutor(3) as pool:\n    pool.submit(get, (3, place / 'a.jpg'))",
+            "pool.submit(get",
+        ),
+        (
+            "from PIL import Image\nfor one in Path('raw').iterdir():\n    Image.open(one).save(place / one.name)",
+            "Image.open(one)",
+        ),
+    ],
+)
+def test_files_that_are_fetched_or_made_for_a_folder_of_data_are_listed(fetch: str, line: str, tmp_path: Path) -> None:
+    found = lines_of(tmp_path, top=FETCHES + fetch, data="rows = sorted(place.glob('*.jpg'))")
+    assert has(found, line)

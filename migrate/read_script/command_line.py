@@ -139,18 +139,22 @@ def of_parser(
 def refused(tree: ast.AST, defaults: dict[str, Value]) -> Iterator[str]:
     """The arguments whose default a file refuses by what it chooses from: `if args.net == "a": … else: raise`."""
     inner = {id(one) for node in ast.walk(tree) if isinstance(node, ast.If) for one in node.orelse}
+    attributes = [one for one in ast.walk(tree) if isinstance(one, ast.Attribute)]
+    written = {one.attr for one in attributes if not isinstance(one.ctx, ast.Load)}  # args.net = args.net.lower()
     for node in (one for one in ast.walk(tree) if isinstance(one, ast.If) and id(one) not in inner):
         options, values, block = set[str](), [], list[ast.stmt]([node])
         while len(block) == 1 and isinstance(of := block[0], ast.If):
             match of.test:
-                case ast.Compare(ast.Attribute(_, name), [ast.Eq()], [ast.Constant(value)]):
+                case ast.Compare(ast.Attribute(ast.Name(of_), name), [ast.Eq()], [ast.Constant(value)]) if (
+                    of_ != "self"
+                ):
                     options.add(name)
                     values.append(value)
                 case _:
                     options |= {"", "another test"}
             block = of.orelse
         name = min(options) if len(options) == 1 else ""
-        known_ = name in defaults and is_known(defaults[name])
+        known_ = name in defaults and is_known(defaults[name]) and name not in written
         if block and isinstance(block[-1], ast.Raise) and known_ and known(defaults[name]) not in values:
             yield name
 

@@ -433,7 +433,7 @@ def decorates(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, bou
     """What a decorator does with the function that it is given, its first parameter; bound: without `self`."""
     given = [one.arg for one in (*function.args.posonlyargs, *function.args.args)][bound:]
     inner: list[ast.AST] = [one for one in ast.walk(function) if isinstance(one, FUNCTIONS) and one is not function]
-    inner += [one.value for one in ast.walk(function) if isinstance(getattr(one, "value", None), ast.Lambda)]
+    inner += [of for one in ast.walk(function) if isinstance(of := getattr(one, "value", None), ast.Lambda)]
     inside = {id(part) for one in inner for part in ast.walk(one)}
 
     def calls(node: ast.AST | None) -> bool:

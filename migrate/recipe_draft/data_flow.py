@@ -522,7 +522,7 @@ class Flow:
         """Define what is changed anew; given: the call whose arguments become part of it."""
         for at in changed:
             while isinstance(at, ast.Subscript) or families.gives_part(at):
-                at = getattr(at, "func", at).value
+                at = at.func.value if isinstance(at, ast.Call) else at.value  # type: ignore[attr-defined]
             if isinstance(at, ast.Attribute):
                 define(at, given, ADDS)
             one = root(at)

@@ -579,8 +579,8 @@ def scales(node: ast.expr) -> bool:
     """Whether a value is computed by another operator than `+`, by devices, say; or is some of a model's parameters."""
     if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
         return any(getattr(one, "attr", "") in (*PARTS, "parameters", "named_parameters") for one in ast.walk(node))
-    computed = isinstance(node, ast.BinOp)
-    return computed and (not isinstance(node.op, ast.Add) or scales(node.left) or scales(node.right))
+    sides = (node.left, node.right) if isinstance(node, ast.BinOp) else ()
+    return (bool(sides) and not isinstance(getattr(node, "op", None), ast.Add)) or any(map(scales, sides))
 
 
 def takes_all(interpreter: Interpreter, roles: Roles, value: ast.expr) -> bool:

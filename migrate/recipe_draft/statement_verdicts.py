@@ -120,8 +120,8 @@ class Account:
         steps, functions = step_order.holding_steps(flow, self.acting.values())
         self._steps, self.open = self._steps | steps, self.open | functions | step_order.generators(flow, self.roles)
         self.roles.open, self.roles.steps = self.open, self._steps
-        ends = list(step_order.leaving(flow, self.acting, self._steps, self._runs, self._undecided))
-        self.acting |= {id(statement): statement for statement in ends}
+        left = list(step_order.leaving(flow, self.acting, self._steps, self._runs, self._undecided))
+        self.acting |= {id(statement): statement for statement in left}
         self.live = relevance.reach(flow, self.acting.values())
         self._read = read_arguments(flow, self.live)
         self.counting, self._said_of = Counting.read(flow, self.live, self.open), set[int]()

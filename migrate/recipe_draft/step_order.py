@@ -464,8 +464,8 @@ def carried_on(flow: Flow) -> dict[int, dict[str, str]]:
                     inner = next(id(head) for head in (reader, *reader.around[::-1]) if id(head) in shared)
                     first = [other for other in ways if inner not in map(id, other.statement.around)]
                     found.setdefault(id(one.statement), {})[node.id] = text_of(flow, *first) if len(first) == 1 else ""
-    for changed, name, ways in _added_to(flow):
-        first = [one for one in ways if one.way == IS and one.statement is not changed]
+    for changed, name, before in _added_to(flow):
+        first = [one for one in before if one.way == IS and one.statement is not changed]
         found.setdefault(id(changed), {}).setdefault(name, text_of(flow, *first) if len(first) == 1 else "")
     return found
 
@@ -476,8 +476,9 @@ def _added_to(flow: Flow) -> Iterator[tuple[Statement, str, list[Definition]]]:
     for name, scope, definition in flow.outside:
         if id(definition.statement) in flow.rebinds:
             yield definition.statement, name, [one for one in scope.find(name) if one.statement.function is None]
-    for statement in (one for one in flow.statements if isinstance(one.node, ast.AugAssign)):
-        if isinstance(target := statement.node.target, ast.Attribute):
+    for statement in flow.statements:
+        target = statement.node.target if isinstance(statement.node, ast.AugAssign) else None
+        if isinstance(target, ast.Attribute):
             yield statement, ast.unparse(target), flow.attributes.get(target.attr, [])
 
 

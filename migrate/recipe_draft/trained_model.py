@@ -470,8 +470,8 @@ def run_by_syntax(flow: Flow, statement: Statement) -> Iterator[ScriptFunction]:
     for node in (*statement.nodes, *(part for one in filter(None, targets) for part in ast.walk(one))):
         if isinstance(node, (ast.Subscript, ast.Attribute)):
             way = BY_CONTEXT[type(node.ctx).__name__]
-            own = ("attr__", "attribute__") if isinstance(node, ast.Attribute) else ("item__",)
-            runs += [(node.value, (*(f"__{way}{one}" for one in own), *([node.attr] if len(own) > 1 else [])))]
+            named = [node.attr, f"__{way}attribute__"] if isinstance(node, ast.Attribute) else []
+            runs += [(node.value, (f"__{way}{'attr' if named else 'item'}__", *named))]
         elif isinstance(node, ast.comprehension):
             runs += [(node.iter, ITERATES), *((one, UNARY["Not"]) for one in node.ifs)]
         elif isinstance(node, (ast.IfExp, ast.BoolOp)):
@@ -479,8 +479,8 @@ def run_by_syntax(flow: Flow, statement: Statement) -> Iterator[ScriptFunction]:
         elif isinstance(node, ast.UnaryOp):
             runs += [(node.operand, UNARY[type(node.op).__name__])]
         elif isinstance(node, ast.BinOp):
-            named = AUGMENTS.get(kind := type(node.op).__name__, kind.lower())
-            runs += [(node.right, (f"__r{named}__",))]
+            kind = type(node.op).__name__
+            runs += [(node.right, (f"__r{AUGMENTS.get(kind, kind.lower())}__",))]
         elif isinstance(node, ast.Compare):
             sides = zip((node.left, *node.comparators), node.ops, node.comparators, strict=False)
             for left, op, right in sides:

@@ -530,8 +530,8 @@ place = Path('pictures')
             "(place / f'{k}.jpg')",
         ),
         (
-            "def get(k):\n    made = requests.get('http://x')\n    open(place / f'{k}', 'wb').write(made.content)\nget(3)",
-            "made = requests",
+            "def get(k):\n    it = requests.get('http://x')\n    open(place / f'{k}', 'wb').write(it.content)\nget(3)",
+            "it = requests",
         ),
         ("def get(to):\n    to.write_bytes(requests.get('http://x').content)\nget(place / 'a.jpg')", "to.write_bytes"),
         (

@@ -10,7 +10,7 @@ import builtins
 import re
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -310,6 +310,7 @@ def _has_row(method: str) -> bool:
 WRITING = re.compile(r"_?[a-z]\w*(?<!_)_|__(set|del)(attr|item)__|__i(add|sub|mul|truediv|pow|and|or)__")
 SHUFFLES = ("shuffle",)  # of random, and of NumPy's generators
 VIEWS = frozenset(TABLES["views"])
+GIVE_PARTS = ("get", "setdefault", "values", "items")  # methods that give what a table holds
 OF_MODULES, OF_LISTS = frozenset(TABLES["module_changes"]), frozenset(TABLES["list_changes"])
 
 
@@ -324,14 +325,41 @@ def written(call: ast.Call, of_library: bool) -> list[ast.expr]:
     if inplace or name in SHUFFLES or (of_library and WRITING.fullmatch(name)):
         found += call.args[:1]
     elif isinstance(call.func, ast.Attribute) and not of_library and (WRITING.fullmatch(name) or name in OF_LISTS):
-        found.append(call.func.value)
+        found += chosen_from(call.func.value)
     return [one for one in found if is_stored(one)]
+
+
+def chosen_from(node: ast.expr) -> list[ast.expr]:
+    """The expressions whose object this may be: `rows` and `more` of `(rows or more)`, `[rows, more][0]`."""
+    of = node.value if isinstance(node, ast.Subscript) else node
+    if isinstance(of, ast.IfExp):
+        return [*chosen_from(of.body), *chosen_from(of.orelse)]
+    parts = of.values if isinstance(of, (ast.BoolOp, ast.Dict)) else getattr(of, "elts", None)
+    return [node] if parts is None else [one for part in parts for one in chosen_from(part)]
+
+
+def handed_methods(
+    nodes: Iterable[ast.AST], value: Callable[[ast.expr], object], no_lists: tuple[type, ...]
+) -> list[ast.expr]:
+    """The expressions whose method is handed on, so that it may change them when it is called: `map(rows.remove, x)`.
+
+    value: gives the value of an expression; no_lists: the classes of those that have no such methods."""
+    nodes = list(nodes)
+    called = {id(one.func) for one in nodes if isinstance(one, ast.Call)}
+    read = (one for one in nodes if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Load))
+    named = (one for one in read if id(one) not in called and (WRITING.fullmatch(one.attr) or one.attr in OF_LISTS))
+    return [one.value for one in named if is_stored(one.value) and not isinstance(value(one.value), no_lists)]
+
+
+def gives_part(node: ast.expr) -> bool:
+    """Whether this calls a method that gives what a table holds: `by_name.get("a")`."""
+    return isinstance(node, ast.Call) and getattr(node.func, "attr", "") in GIVE_PARTS
 
 
 def is_stored(node: ast.expr) -> bool:
     """Whether this is a name, or an attribute, an element or a view of one, and not a new value."""
     while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
-        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") not in VIEWS:
+        if isinstance(node, ast.Call) and not gives_part(node) and getattr(node.func, "attr", "") not in VIEWS:
             return False
         node = node.func if isinstance(node, ast.Call) else node.value
     return isinstance(node, ast.Name)

@@ -328,6 +328,7 @@ class ArgumentParser(Value):
     """An argparse parser, with the default of every argument."""
 
     defaults: dict[str, Value] = field(default_factory=dict)
+    declared: set[str] = field(default_factory=set)  # by add_argument: the first default of a name counts
 
 
 @dataclass(eq=False)

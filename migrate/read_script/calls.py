@@ -182,7 +182,7 @@ def _of_library(
     if name.endswith(FROM_ARGUMENTS):
         name, arguments = name.rpartition(".")[0], of_namespace(arguments, None)
     if (name in _SAME or name.endswith(ADDS_ARGUMENTS)) and values:
-        return copied(values[0]) if name.startswith("copy.") else values[0]
+        return copied(values[0], 3 * (name == "copy.copy")) if name.startswith("copy.") else values[0]
     if name == "os.path.join":
         return joined(values)
     if name == "importlib.reload" and values and isinstance(values[0], ScriptModule):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from .. import library_names as names
@@ -83,7 +85,9 @@ def _declare(parser: ArgumentParser, arguments: list[CallArgument], node: ast.Ca
         value = Constant(None) if not flags or flags[0].startswith("-") else Value()  # a required argument
         if "required" in given and known(given["required"].value):
             value = Value()
-    parser.defaults[name] = _default_of(source, name, node, value)
+    if name not in parser.declared:
+        parser.defaults[name] = _default_of(source, name, node, value)
+    parser.declared.add(name)
 
 
 def _default_of(source: ScriptFile, name: str, node: ast.expr, value: Value) -> Value:
@@ -121,11 +125,71 @@ def of_parser(
             forget(parser.defaults, list(parser.defaults))
         elif argument.name:
             parser.defaults[argument.name] = _default_of(source, argument.name, argument.node, argument.value)
+    if method.startswith("parse_") and gives_arguments(source.tree):
+        arguments = [*arguments, CallArgument("argv", node, Value())]
+    if method.startswith("parse_"):
+        forget(parser.defaults, list(refused(source.tree, parser.defaults)))
     if method == "parse_args":
         return ParsedArguments(parser).given(arguments)
     if method in ("parse_known_args", "parse_known_intermixed_args"):
         return ListValue([ParsedArguments(parser).given(arguments), Value()])
     return parser if method in _OF_A_GROUP else Value()
+
+
+def refused(tree: ast.AST, defaults: dict[str, Value]) -> Iterator[str]:
+    """The arguments whose default a file refuses by what it chooses from: `if args.net == "a": … else: raise`."""
+    inner = {id(one) for node in ast.walk(tree) if isinstance(node, ast.If) for one in node.orelse}
+    attributes = [one for one in ast.walk(tree) if isinstance(one, ast.Attribute)]
+    written = {one.attr for one in attributes if not isinstance(one.ctx, ast.Load)}  # args.net = args.net.lower()
+    for node in (one for one in ast.walk(tree) if isinstance(one, ast.If) and id(one) not in inner):
+        options, values, block = set[str](), [], list[ast.stmt]([node])
+        while len(block) == 1 and isinstance(of := block[0], ast.If):
+            match of.test:
+                case ast.Compare(ast.Attribute(ast.Name(of_), name), [ast.Eq()], [ast.Constant(value)]) if (
+                    of_ != "self"
+                ):
+                    options.add(name)
+                    values.append(value)
+                case _:
+                    options |= {"", "another test"}
+            block = of.orelse
+        name = min(options) if len(options) == 1 else ""
+        known_ = name in defaults and is_known(defaults[name]) and name not in written
+        if block and isinstance(block[-1], ast.Raise) and known_ and known(defaults[name]) not in values:
+            yield name
+
+
+@lru_cache(maxsize=64)
+def gives_arguments(tree: ast.AST) -> bool:
+    """Whether a file puts arguments into `sys.argv`, or changes the defaults that a parser keeps; one that takes some
+    arguments out leaves a plain start as it is."""
+    for node in ast.walk(tree):
+        kept = node.value if isinstance(node, ast.Subscript) else node
+        named = isinstance(kept, ast.Attribute) and kept.attr in ("default", "_defaults")
+        own = getattr(getattr(kept, "value", None), "id", "") in ("self", "cls")
+        if named and not own and isinstance(getattr(node, "ctx", None), ast.Store):
+            return True
+        if isinstance(node, ast.Assign) and any(map(_of_argv, node.targets)) and not _only_less(node):
+            return True
+        if isinstance(node, ast.AugAssign) and _of_argv(node.target):
+            return True
+        method = node.func if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+        if method is not None and method.attr in ("append", "extend", "insert") and _of_argv(method.value):
+            return True
+    return False
+
+
+def _of_argv(node: ast.expr) -> bool:
+    of = node.value if isinstance(node, ast.Subscript) else node
+    return isinstance(of, ast.Attribute) and of.attr == "argv" and getattr(of.value, "id", "") == "sys"
+
+
+def _only_less(node: ast.Assign) -> bool:
+    """Whether what `sys.argv` gets has no arguments but those that it had: its name alone, a part of it, a filter."""
+    value = node.value
+    if isinstance(value, ast.List):
+        return len(value.elts) < (2 if isinstance(node.targets[0], ast.Attribute) else 1)
+    return _of_argv(value.generators[0].iter if isinstance(value, ast.ListComp) else value)
 
 
 # classes of settings

@@ -11,6 +11,7 @@ import math
 import operator
 import posixpath
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -366,7 +367,10 @@ def _generators(interpreter: Interpreter, node: Any, scope: Scope) -> Scope:
     shared = {name: scope.shared.get(name, scope) for name in assigned_in(node)}
     inner, outer = Scope(scope.source, scope, shared=shared), interpreter.over
     for generator in node.generators:
-        interpreter.assign(generator.target, each_of(interpreter, generator.iter, inner)[1], inner)
+        kind, value = each_of(interpreter, generator.iter, inner)
+        if kind == LISTED and isinstance(value, ListValue):  # one of these, and not the list
+            value = value.items[0] if len(value.items) == 1 else Value(among=inside(value))
+        interpreter.assign(generator.target, value, inner)
         interpreter.over = outer
         for test in generator.ifs:
             interpreter.value(test, inner)
@@ -561,6 +565,8 @@ def _builtin(name: str, values: list[Value]) -> Value:
         items = values[0].items[::-1] if name == "reversed" else list(values[0].items)
         if name != "sorted":
             return ListValue(items, closed=values[0].closed, origins=origins(*values))
+    if name == "dict" and len(values) == 1 and isinstance(values[0], DictValue):
+        return replace(values[0], pairs=dict(values[0].pairs))
     if name == "len" and len(values) == 1 and isinstance(values[0], ListValue) and values[0].closed:
         return Constant(len(values[0].items), origins=origins(*values))
     if name in ("list", "dict", "set", "tuple") and not values:

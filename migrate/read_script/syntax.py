@@ -432,7 +432,8 @@ ALTERS, REGISTERS = "it may give back another", "a library may call it"
 def decorates(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, bound: bool) -> str:
     """What a decorator does with the function that it is given, its first parameter; bound: without `self`."""
     given = [one.arg for one in (*function.args.posonlyargs, *function.args.args)][bound:]
-    inner = [one for one in ast.walk(function) if isinstance(one, FUNCTIONS) and one is not function]
+    inner: list[ast.AST] = [one for one in ast.walk(function) if isinstance(one, FUNCTIONS) and one is not function]
+    inner += [of for one in ast.walk(function) if isinstance(of := getattr(one, "value", None), ast.Lambda)]
     inside = {id(part) for one in inner for part in ast.walk(one)}
 
     def calls(node: ast.AST | None) -> bool:
@@ -445,14 +446,12 @@ def decorates(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, bou
         parts = list(ast.walk(one))
         kept = {getattr(target, "id", "") for part in parts for target, value in stores(part) if calls(value)} - {""}
         anew = {getattr(target, "id", "") for part in parts for target, value in stores(part) if not calls(value)}
-        results = [part.value for part in parts if isinstance(part, ast.Return)]
+        results = [one.body] if isinstance(one, ast.Lambda) else [p.value for p in parts if isinstance(p, ast.Return)]
         same = [calls(result) or getattr(result, "id", "") in kept - anew for result in results]
         maybe = (part for part in parts if isinstance(part, MAYBE) and getattr(part, "handlers", True))
         once = sum(map(calls, parts)) == 1 and not any(calls(node) for part in maybe for node in ast.walk(part))
-        if not once or not all(same):
-            return ALTERS
-        if not results:
-            return DROPS
+        if not once or not all(same) or not results:
+            return DROPS if once and not results else ALTERS
     read = [part for part in ast.walk(function) if getattr(part, "id", "") == (given or [""])[0]]
     plain = [part.value for part in ast.walk(function) if isinstance(part, (ast.Return, ast.Attribute))]
     return KEEPS if any(id(part) not in inside and part not in plain for part in read) else PASSES

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from ...printable import shortened
 from ..read_script.abstract_values import (
     Constant,
     DictValue,
@@ -20,7 +19,7 @@ from ..read_script.abstract_values import (
 )
 from ..read_script.interpreter import CERTAINTIES, OPTION
 from ..read_script.syntax import root
-from .data_flow import ADDS, GIVEN, IS, LOOPS, Definition, Flow, Statement
+from .data_flow import ADDS, GIVEN, IS, LOOPS, Flow, Statement
 from .passed_over import CONTAINERS, LISTS, PLAIN_FUNCTIONS, matches, method_reason, reason
 from .recipe_entries import (
     LONGEST_WORD,
@@ -30,21 +29,25 @@ from .recipe_entries import (
     read_alone,
     sets_held,
 )
+from .step_order import carried_on, targets_of, text_of
 
+# classes of files
+OPENING = ("gzip.GzipFile", "bz2.BZ2File", "lzma.LZMAFile", "zipfile.ZipFile", "tarfile.TarFile", "io.FileIO")
+FETCHING = ("urllib.request.urlopen", "requests.get", "requests.post", "httpx.get")  # what these give is data
 # calls that read files, and calls that write them, by kind of file: a reader may read what a writer of its kind wrote
 READERS: dict[str, tuple[str, ...]] = {
     "tensors": ("torch.load", "torch.jit.load", "safetensors.torch.load_file"),
     "arrays": ("numpy.load*", "numpy.genfromtxt", "numpy.fromfile", "numpy.memmap", "h5py.File"),
     "tables": ("pandas.read_*", "polars.read_*", "polars.scan_*"),
     "images": ("PIL.Image.open", "cv2.imread", "*.imread", "torchvision.io.read_*"),
-    "text": ("open", "*.open", "joblib.load", "dill.load", "*.read_text", "*.read_bytes"),
+    "text": ("open", "*.open", *OPENING, "joblib.load", "dill.load", "*.read_text", "*.read_bytes", *FETCHING),
     "sounds": ("torchaudio.load", "librosa.load", "soundfile.read", "scipy.io.wavfile.read"),
-    "folders": (*LISTS, "datasets.load_*", "torchvision.datasets.*"),
+    "folders": (*LISTS, "*.glob", "*.rglob", "*.iterdir", "datasets.load_*", "torchvision.datasets.*"),
 }
 WRITERS: dict[str, tuple[str, ...]] = {
     "tensors": ("torch.save", "safetensors.torch.save_file"),
     "arrays": ("numpy.save*", "h5py.File", "*.tofile"),
-    "text": ("open", "*.open", "joblib.dump", "dill.dump", "*.write_text", "*.write_bytes"),
+    "text": ("open", "*.open", *OPENING, "joblib.dump", "dill.dump", "*.write_text", "*.write_bytes"),
     "tables": ("*.to_csv", "*.to_parquet", "*.to_feather", "*.to_hdf", "*.to_excel", "*.to_json", "*.to_pickle"),
     "images": ("*.imwrite", "*.imsave", "*.save", "torchvision.utils.save_image"),
     "sounds": ("torchaudio.save", "soundfile.write", "scipy.io.wavfile.write"),
@@ -58,13 +61,15 @@ SECOND = (
     *("torch.save", "*.save_file", "*.dump", "*.OmegaConf.save", "torchvision.utils.save_image", "shutil.*", "os.*"),
     *("urllib.request.urlretrieve", "*.download"),
 )
-OF_A_PATH = ("*.read_text", "*.read_bytes", "*.write_text", "*.write_bytes")
+OF_A_PATH = ("*.read_text", "*.read_bytes", "*.write_text", "*.write_bytes", "*.glob", "*.rglob", "*.iterdir")
 PROGRAMS = ("subprocess.*", "os.system", "os.popen")
 # programs that make no data, by their first word
 HARMLESS = (
     *("mkdir", "rm", "rmdir", "clear", "cls", "nvidia-smi", "git", "echo", "tensorboard", "ls", "pip", "title", "date"),
     *("hostname", "uname", "which"),
 )
+OTHERWISE = "what another line gives"  # which is listed itself
+OPENS = ("open", *OPENING)
 HOLE = "\0"
 Path = tuple[str, ...]  # the parts of a path: strings, and for unknown parts HOLE followed by the source
 IN_MEMORY = re.compile(r"^\0(io\.)?(BytesIO|StringIO)\(")  # no file, though it is read and written like one
@@ -154,6 +159,9 @@ class DataFiles:
             if found is not None:
                 yield writer, found, True
                 continue
+            if of_kind.get("folders") and all(one[0].startswith(HOLE) for one in paths) and self._fetches(writer):
+                yield writer, of_kind["folders"][0], False
+                continue
             kinds = {"tables": ("tables", "text"), "text": ("text", "tables")}.get(wrote, (wrote,))
             for reader in (call for kind in kinds if kind not in ("", "folders") for call in of_kind.get(kind, ())):
                 pairs = ((one, other) for one in paths for other in self._paths_of(reader))
@@ -197,7 +205,7 @@ class DataFiles:
     def _statements(self, writer: ast.Call) -> list[Statement]:
         """The statement of a call that writes, and those that use the file that it opens."""
         at = self.flow.of[id(writer)]
-        opened = [d for d in at.defines if d.value is writer] if self._name(writer).endswith("open") else []
+        opened = [d for d in at.defines if d.value is writer] if self._name(writer).endswith(OPENS) else []
         using = dict.fromkeys(s for d in opened for s in self._using.get(id(d), []) if s is not at)
         return [at, *(s for s in using if not (s.alone and s.text.endswith((".close()", ".flush()"))))]
 
@@ -206,6 +214,12 @@ class DataFiles:
         for call in (call for statement in self._statements(writer) for call in statement.calls):
             yield from (one for one in (*call.args, *(k.value for k in call.keywords)) if one is not writer)
             yield from [call.func.value] if isinstance(call.func, ast.Attribute) and call is writer else []
+
+    def _fetches(self, writer: ast.Call) -> bool:
+        """Whether a call writes what comes over the network."""
+        behind = (one for written in self._content(writer) for one in self.flow.behind(written))
+        calls = (part for one in behind for part in ast.walk(one) if isinstance(part, ast.Call))
+        return any(matches(self._name(call), FETCHING) for call in calls)
 
     def _reads(self, node: ast.expr) -> bool:
         """Whether a file is read in an expression."""
@@ -226,7 +240,7 @@ class DataFiles:
 
     def _opens(self, call: ast.Call, letters: str) -> bool:
         """Whether a call opens a file in a mode with one of these letters; an unknown mode counts as such."""
-        if not self._name(call).endswith("open"):
+        if not self._name(call).endswith(OPENS):
             return True
         modes = [k.value for k in call.keywords if k.arg == "mode"]
         modes += call.args[:1] if self._name(call) == ".open" else call.args[1:2]  # Path(…).open("w")
@@ -239,10 +253,11 @@ class DataFiles:
             return self._known[id(call)]
         name = self._name(call)
         given = [*call.args, *(k.value for k in call.keywords)]
-        if kind_of(name, WRITERS) or name.endswith("open"):
+        if kind_of(name, WRITERS) or name.endswith(OPENS):
             at = 1 if matches(name, SECOND) else 0
             given = call.args[at : at + 1] or [k.value for k in call.keywords]
-        if isinstance(call.func, ast.Attribute) and (matches(name, OF_A_PATH) or name == ".open"):
+        of_path = (matches(name, OF_A_PATH) and not matches(name, LISTS)) or name == ".open"
+        if isinstance(call.func, ast.Attribute) and of_path:
             given = [call.func.value]
         found = [path for one in given for path in self.paths(one)][:MOST_PATHS]
         self._known[id(call)] = [path for path in map(_plain, found) if path and not IN_MEMORY.search(path[0])]
@@ -389,7 +404,7 @@ class Counting:
         setters: dict[str, list[bool]] = {}  # of each attribute: whether it is a method
         for statement in flow.statements:
             node, value = statement.node, getattr(statement.node, "value", None)
-            for one in (part for target in _targets(statement) for part in ast.walk(target)):
+            for one in (part for target in targets_of(statement) for part in ast.walk(target)):
                 if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store):
                     setters.setdefault(one.attr, []).append(_is_method(statement))
             if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
@@ -397,7 +412,7 @@ class Counting:
             if value is None or not (_is_method(statement) or _in_a_loop(statement)):
                 continue
             read = {ast.unparse(part) for part in ast.walk(value) if isinstance(part, ast.Attribute)}
-            written = [one for one in _targets(statement) if isinstance(one, ast.Attribute)]
+            written = [one for one in targets_of(statement) if isinstance(one, ast.Attribute)]
             attributes |= {one.attr for one in written if isinstance(node, ast.AugAssign) or ast.unparse(one) in read}
         set_again = {name for name, found in setters.items() if any(found) and len(found) > 1}
         heads = [part for s in flow.statements for part in (s.node, *s.nodes)]
@@ -410,7 +425,7 @@ class Counting:
         unsaid = _unsaid(flow, live, changing)
         held = frozenset(id(one) for s in flow.statements if id(s) in live for _, one in held_settings(s.nodes, flow))
         alone = read_alone(flow, live)
-        return cls(flow, *found, _carried(flow), changing, _filled(flow), alone, unsaid, held, open_)
+        return cls(flow, *found, carried_on(flow), changing, _filled(flow), alone, unsaid, held, open_)
 
     def of(self, node: ast.expr) -> bool:
         """Whether an expression reads such an attribute."""
@@ -421,7 +436,9 @@ class Counting:
         the next round begin with; both values of one that has two: `x is 4, step begins with 0, w is 1 or 2`."""
         begin = [f"{name} begins with {v}" for name, v in self.carried.get(id(statement), {}).items() if v]
         several = {node.id: self._several(node) for node in statement.nodes if isinstance(node, ast.Name)}
-        either = [f"{name} is {' or '.join(found)}" for name, found in several.items() if found and all(found)]
+        said_so = {name for name, v in self.carried.get(id(statement), {}).items() if v}
+        several = {n: [one or OTHERWISE for one in v] for n, v in several.items() if any(v) and n not in said_so}
+        either = [f"{name} is {' or '.join(sorted(found))}" for name, found in several.items()]
         tests = [head for head in statement.around if isinstance(head.node, ast.If)]
         said = (part for head in tests if head.source.text(head.expressions[0])[:40] in why for part in head.nodes)
         parts = [*statement.nodes, *said, *self._handed_over(statement)]
@@ -473,6 +490,8 @@ class Counting:
         given = (one for call in statement.calls for one in (*call.args, *(k.value for k in call.keywords)))
         named = [one.value if isinstance(one, ast.Starred) else one for one in given]
         named += [statement.node.iter] if isinstance(statement.node, (ast.For, ast.AsyncFor)) else []
+        picked = (one for one in statement.nodes if isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Load))
+        named += [one.value for one in picked if self.flow.value(one.slice) is None or _is_open(self.flow, one.slice)]
         copied = [one.func if isinstance(one, ast.Call) else None for one in named]
         copies = [one.value if isinstance(one, ast.Attribute) and one.attr == "copy" else None for one in copied]
         named = [copy or one for copy, one in zip(copies, named, strict=True)]
@@ -490,7 +509,7 @@ class Counting:
         if isinstance(node, ast.Name):
             return node.id in self.each or any(node.id == name for _, name in self.names) or bool(self._several(node))
         if isinstance(node, ast.Attribute):
-            written = (part for one in self.flow.options for target in _targets(one) for part in ast.walk(target))
+            written = (part for one in self.flow.options for target in targets_of(one) for part in ast.walk(target))
             of_line = isinstance(self.flow.value(node.value), ParsedArguments)  # args.k is not self.k
             stays = of_line and all(getattr(part, "attr", "") != node.attr for part in written)
             return not stays and (node.attr in self.attributes or node.attr in self.set_again)
@@ -503,12 +522,12 @@ class Counting:
         reached = self.flow.interpreter.reached
         ranks = {id(one): reached.get(id(one.statement.node), (0, ()))[0] for one in ways}
         live = [one for one in ways if CERTAINTIES[ranks[id(one)]] != OPTION]
-        values = sorted({_text(self.flow, one) for one in live})
+        values = sorted({text_of(self.flow, one) for one in live})
         return values if len({ranks[id(one)] for one in live}) > 1 and len(values) > 1 else []
 
     def starts_anew(self, statement: Statement) -> bool:
         """Whether it sets such a counter again, in a method or in a round of a loop, or a name for the next round."""
-        targets, value = _targets(statement), getattr(statement.node, "value", None) or ast.Pass()
+        targets, value = targets_of(statement), getattr(statement.node, "value", None) or ast.Pass()
         called = {id(root(part.func)) for part in ast.walk(value) if isinstance(part, ast.Call)}
         reads = any(isinstance(part, ast.Name) and id(part) not in called for part in ast.walk(value))
         if id(statement) in self.carried:
@@ -543,6 +562,11 @@ def _unsaid(flow: Flow, live: set[int], changing: frozenset[str]) -> frozenset[s
     }
 
 
+def _is_open(flow: Flow, key: ast.expr) -> bool:
+    """Whether reading cannot tell which element this chooses."""
+    return not isinstance(key, (ast.Slice, ast.Constant)) and not is_known(flow.value(key))
+
+
 def _filled(flow: Flow) -> frozenset[tuple[int, str]]:
     found: set[tuple[int, str]] = set()
     for statement in flow.statements:
@@ -550,44 +574,12 @@ def _filled(flow: Flow) -> frozenset[tuple[int, str]]:
             getattr(statement.node, "value", None) if isinstance(statement.node, (ast.Assign, ast.AnnAssign)) else None
         )
         read = {part.id for part in ast.walk(value or ast.Pass()) if isinstance(part, ast.Name)}
-        written = {part.id for one in _targets(statement) for part in ast.walk(one) if isinstance(part, ast.Name)}
+        written = {part.id for one in targets_of(statement) for part in ast.walk(one) if isinstance(part, ast.Name)}
         found |= {(id(statement.function), name) for name in read & written}
         for node in (one for one in statement.nodes if isinstance(one, ast.Name)):
             changes = (one.statement for one in flow.reads.get(id(node), ()) if one.way == ADDS)
             found |= {(id(one.function), node.id) for one in changes}
     return frozenset(found)
-
-
-def _carried(flow: Flow) -> dict[int, dict[str, str]]:
-    """The statements that set a name which an earlier statement of their loop reads, in the next round."""
-    found: dict[int, dict[str, str]] = {}
-    for reader in flow.statements:
-        loops = {id(head) for head in (*reader.around, reader) if isinstance(head.node, LOOPS)}
-        for node in reader.nodes if loops else ():
-            ways = flow.reads.get(id(node), frozenset()) if isinstance(node, ast.Name) else frozenset()
-            for one in (one for one in ways if one.way in (IS, ADDS) and one.value is not None):
-                shared = loops & {id(head) for head in one.statement.around}
-                if shared and one.statement.place >= reader.place:
-                    assert isinstance(node, ast.Name)
-                    inner = next(id(head) for head in (reader, *reader.around[::-1]) if id(head) in shared)
-                    first = [other for other in ways if inner not in map(id, other.statement.around)]
-                    found.setdefault(id(one.statement), {})[node.id] = _text(flow, *first) if len(first) == 1 else ""
-    return found
-
-
-def _text(flow: Flow, definition: Definition) -> str:
-    """The number or short string that a definition binds, as text; "" for anything else."""
-    value = definition.value
-    for index in definition.path:
-        value = value.elts[index] if isinstance(value, (ast.Tuple, ast.List)) and index < len(value.elts) else None
-    found = flow.value(value) if value is not None else None
-    plain = isinstance(found, Constant) and isinstance(found.value, (int, float, str))
-    return shortened(repr(known(found)), 60) if plain else ""
-
-
-def _targets(statement: Statement) -> list[ast.expr]:
-    found = getattr(statement.node, "targets", [getattr(statement.node, "target", None)])
-    return [one for one in found if one is not None]
 
 
 def _is_method(statement: Statement) -> bool:

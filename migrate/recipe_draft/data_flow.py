@@ -44,6 +44,7 @@ from ..source_files import ScriptFile
 IS, EACH, ADDS, GIVEN, NAMED, INNER = "is", "each", "adds", "given", "named", "inner"
 BUDGET, WIDEST = 25_000, 200_000  # statements read, and names copied; nodes times calls of one statement
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+NO_METHODS = (ParsedArguments, LibraryName, ScriptModule, ScriptObject)  # what these have is no list's method
 MOST_BEHIND = 500  # expressions that are followed behind one
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 COMPOUND = (*LOOPS, ast.If, ast.With, ast.AsyncWith, ast.Try, ast.Match, *FUNCTIONS, ast.ClassDef)
@@ -162,7 +163,7 @@ class Flow:
         self._inner: dict[int, Definition] = {}  # by the node that binds the name
         self._changed, self.written_by = dict[int, set[str]](), dict[int, set[str]]()  # by function: it may; it does
         self._late: list[tuple[ast.Name, ScopeNames]] = []
-        self._outside: list[tuple[str, ScopeNames, Definition]] = []  # changes of names that are defined elsewhere
+        self.outside: list[tuple[str, ScopeNames, Definition]] = []  # changes of names that are defined elsewhere
         self.rebinds: set[int] = set()  # the statements (their ids) that give such a name another value
         self._modules: dict[str, ScopeNames] = {}
         self._named: dict[int, tuple[str, bool]] = {}  # a file's tree -> its name, and whether it is a package's
@@ -174,7 +175,7 @@ class Flow:
             self._modules.update(dict.fromkeys(called, scope))
             self._named[id(source.tree)] = called[0], source.path.name == "__init__.py"
             self._block(source.tree.body, {}, scope, (source, None, None, ()), top="__main__" not in called)
-        self.outer = {id(one.statement) for *_, one in self._outside}  # the statements of these
+        self.outer = {id(one.statement) for *_, one in self.outside}  # the statements of these
         self._changed_outside()
         for node, scope in self._late:
             self.spent += len(scope.find(node.id)) // 16
@@ -189,9 +190,9 @@ class Flow:
 
     def _changed_outside(self) -> None:
         """Add the changes by functions that declare a name `global` to what reads it in its own scope."""
-        for name, scope, definition in self._outside:
+        for name, scope, definition in self.outside:
             scope.find(name).append(definition)
-        changes = {name: frozenset(scope.find(name)) for name, scope, _ in self._outside}
+        changes = {name: frozenset(scope.find(name)) for name, scope, _ in self.outside}
         for node in (node for s in self.statements for node in s.nodes if isinstance(node, ast.Name)):
             if (known := self.reads.get(id(node), frozenset())) & changes.get(node.id, frozenset()):
                 self.reads[id(node)] = known | changes[node.id]
@@ -385,9 +386,9 @@ class Flow:
                 define(root(target), value, ADDS) if not _is_self(root(target)) else None
 
         def outside(name: str, definition: Definition) -> None:
-            self._outside.append((name, scope, definition))
+            self.outside.append((name, scope, definition))
             statement.defines.append(definition)
-            self.rebinds |= {id(statement)} if definition.way != ADDS else set()
+            self.rebinds |= {id(statement)} if definition.way != ADDS or isinstance(node, ast.AugAssign) else set()
 
         def echo(name: str, value: ast.expr | None, depth: int = 0) -> None:
             """Note a change of a list's element, or of another name's object, as a change of these too."""
@@ -418,6 +419,7 @@ class Flow:
             self._changes(node.value, define, isinstance(node, ast.Expr))
         for call in (one for one in statement.calls if one is not statement.alone):
             self._changed_by(call if self.function_of(call) is None else None, self.writes(call), define)
+        self._changed_by(None, families.handed_methods(statement.nodes, self.value, NO_METHODS), define)
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             own = self._modules.get(absolute(node, *self._named[id(source.tree)]), ScopeNames(None)).found
             for alias in node.names:
@@ -503,9 +505,10 @@ class Flow:
     def _changes(self, call: ast.expr, define: Any, alone: bool) -> None:
         """A call that is a statement may change its object and its arguments; any other call, an unknown object."""
         call = call.value if isinstance(call, (ast.Await, ast.Yield)) and call.value is not None else call
+        call = call.elt if alone and isinstance(call, (ast.ListComp, ast.SetComp)) else call
         if not isinstance(call, ast.Call) or self.passed(call.func):
             return
-        own = [call.func.value] if isinstance(call.func, ast.Attribute) else []
+        own = families.chosen_from(call.func.value) if isinstance(call.func, ast.Attribute) else []
         known = self.value(root(call.func))
         foreign = isinstance(known, LibraryObject) and not known.family and known.seen is None
         if alone:
@@ -518,8 +521,8 @@ class Flow:
     def _changed_by(self, given: ast.Call | None, changed: list[ast.expr], define: Any) -> None:
         """Define what is changed anew; given: the call whose arguments become part of it."""
         for at in changed:
-            while isinstance(at, ast.Subscript):
-                at = at.value
+            while isinstance(at, ast.Subscript) or families.gives_part(at):
+                at = at.func.value if isinstance(at, ast.Call) else at.value  # type: ignore[attr-defined]
             if isinstance(at, ast.Attribute):
                 define(at, given, ADDS)
             one = root(at)

@@ -47,7 +47,7 @@ from .data_flow import Flow, Statement
 from .data_section import data
 from .lightning import Fit
 from .optimizer_sections import unread_model
-from .passed_over import reason
+from .passed_over import changes_library, reason
 from .recipe_entries import ASK, MODELS, Comment, Entry, Place, calls, number, place, sources
 from .roles import WRAPPERS
 from .statement_verdicts import Account
@@ -83,7 +83,8 @@ def draft_recipe(analysis: ScriptAnalysis, check: Check | None = None) -> str:
         if taken is None:
             break
         refusals.append(taken)
-    found = sorted({*drafted.left(refusals)}) or list(drafted.nothing())
+    found = sorted({*drafted.left(refusals)})
+    found += [] if any(place not in drafted.of_libraries for place, _ in found) else drafted.nothing()
     left = [f"{file}:{line}: {text}" for (file, line), text in found]
     if left:
         lines += [
@@ -269,6 +270,12 @@ class Draft:
             yield flow.ended, "too much to follow from here on: the rest of the script is not accounted for"
         for line in self.account.listed:
             yield line.statement.place, line.text
+
+    @property
+    def of_libraries(self) -> set[Place]:
+        """The places of listed lines that only set something of what was not read, or call it."""
+        places = (line.statement for line in self.account.listed)
+        return {one.place for one in places if changes_library(self.account.flow, one)}
 
     def nothing(self) -> Iterator[tuple[Place, str]]:
         """Words for a script in which nothing that trains was found: filled in by hand, its recipe would seem whole."""

@@ -29,7 +29,7 @@ from ..read_script.expressions import BATCHES, EPOCHS
 from ..read_script.interpreter import CERTAINTIES, OPTION, UNCALLED, Interpreter
 from .data_flow import ADDS, GIVEN, IS, Definition, Flow, Statement
 from .data_section import around_steps
-from .passed_over import method_reason, name_of, reason
+from .passed_over import SEEDS, matches, method_reason, name_of, reason
 from .recipe_entries import (
     ASK,
     CLIP,
@@ -52,6 +52,7 @@ from .recipe_entries import (
     unread,
 )
 from .relevance import named, of_one_class
+from .roles import MODEL, PARTS, Roles
 from .trained_model import all_handed_over, several_train, trained, unwrapped
 from .trainers import MEASURED, Given, handed_to_trainers, maker_of, not_found, of_trainer, words_of
 
@@ -572,3 +573,28 @@ def computes(node: ast.expr, known_: Callable[[ast.expr], bool], omitted: Callab
     if isinstance(node, ast.Call) and omitted(node):
         parts = [node.func, *node.args, *(k.value for k in node.keywords)]
     return parts is None or any(computes(one, known_, omitted) for one in parts)
+
+
+def scales(node: ast.expr) -> bool:
+    """Whether a value is computed by another operator than `+`, by devices, say; or is some of a model's parameters."""
+    if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+        return any(getattr(one, "attr", "") in (*PARTS, "parameters", "named_parameters") for one in ast.walk(node))
+    sides = (node.left, node.right) if isinstance(node, ast.BinOp) else ()
+    return (bool(sides) and not isinstance(getattr(node, "op", None), ast.Add)) or any(map(scales, sides))
+
+
+def takes_all(interpreter: Interpreter, roles: Roles, value: ast.expr) -> bool:
+    """Whether this is all that `x.parameters()` gives, and x is no part of a model: no attribute or element, or
+    the model."""
+    whole = all_handed_over(interpreter, value)
+    func = whole.func if isinstance(whole, ast.Call) else None
+    of = func.value if isinstance(func, ast.Attribute) else None
+    return whole is not value and not (isinstance(of, (ast.Attribute, ast.Subscript)) and roles.exact(of) != MODEL)
+
+
+def seeds_otherwise(flow: Flow, call: ast.Call, seed: int | None) -> bool:
+    """Whether a call sets a seed that is, or may be, another number than the recipe's, so that other numbers are
+    drawn."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    other = bool(given) and (seed is None or known(flow.value(given[0])) != seed)
+    return other and matches(name_of(flow, call), SEEDS)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ..library_names import DATASET, MODULE, is_class, is_library, is_plain_decorator, says_training, trains
+from ..library_names import DATASET, MODULE, TABLES, is_class, is_library, is_plain_decorator, says_training, trains
 from ..read_script.abstract_values import (
     DictValue,
     LibraryName,
@@ -66,11 +66,8 @@ LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, as
 PRINTS = "it prints, logs or draws"
 SWITCHES = "it chooses how a device computes, and how quickly"
 PLACES = "it names, makes or removes a place for files"
-# variables of the environment that decide where and how loudly a process runs, and not what it computes
-ENVIRONMENT = (
-    *("PYTHONHASHSEED", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "TOKENIZERS_PARALLELISM", "TF_CPP_MIN_LOG_LEVEL"),
-    *("WANDB_*", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "KMP_DUPLICATE_LIB_OK", "MASTER_ADDR", "MASTER_PORT"),
-)
+# variables that decide where and how loudly a process runs, and what changes nothing that is computed
+ENVIRONMENT, HARMLESS = tuple(TABLES["environment"]), tuple(TABLES["harmless"])
 SEEDS = (
     *("random.seed", "numpy.random.seed", "torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed"),
     *("torch.cuda.manual_seed_all", "*.seed_everything", "*.set_seed", "*.set_random_seed"),  # the last: of libraries
@@ -191,7 +188,17 @@ DRIVEN = (
 EXITS = ("exit", "quit", "sys.exit", "os._exit", "os.abort", "os.execv", "os.execvp")  # calls that end a run
 PLAIN_FUNCTIONS = ("int", "float", "str", "bool", "min", "max", "round", "abs", "dict", "list", "tuple", "range")
 # calls that are never omitted: those of torch that change their arguments, or global settings, and methods
-CHANGING = ("torch.nn.init.", "torch.nn.utils.", "torch.set_", "torch.use_", "torch.autograd.", "apex.", "torch.fx.")
+STATES = ("random.setstate", "numpy.random.set_state", "torch.seed", "torch.random.seed", "torch.random.set_rng_state")
+CHANGING = (
+    *STATES,
+    "torch.nn.init.",
+    "torch.nn.utils.",
+    "torch.set_",
+    "torch.use_",
+    "torch.autograd.",
+    "apex.",
+    "torch.fx.",
+)
 SHARE_A_BATCH = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel")
 RUNNING = (".LightningCLI",)  # calls that train
 STEPS = ("backward", "step", "unscale_", "scale_loss", "add_param_group", "manual_backward", "register_hook")
@@ -252,11 +259,49 @@ def is_part(of: ScriptClass) -> bool:
     return of.family() in (MODULE, DATASET)
 
 
+def changes_library(flow: Flow, statement: Statement) -> bool:
+    """Whether a statement sets something of a library or of a file that was not read, or a variable of the environment,
+    or is a call of one: what else runs may read it."""
+    node, call = statement.node, statement.alone
+    targets = node.targets if isinstance(node, (ast.Assign, ast.Delete)) else [getattr(node, "target", None)]
+    for target in (part for one in targets for part in getattr(one, "elts", [one])):
+        of = flow.value(target.value) if isinstance(target, (ast.Attribute, ast.Subscript)) else None
+        if isinstance(of, LibraryName) and not isinstance(node, (ast.For, ast.AsyncFor)):
+            name = f"{of.name}.{target.attr}" if isinstance(target, ast.Attribute) else of.name
+            if of.name == "os.environ":
+                return not _of_environment([target.slice] if isinstance(target, ast.Subscript) else [])
+            if name.startswith(("sys.argv", "sys.modules")) or not (reason(name) or matches(name, HARMLESS)):
+                return True
+    called = flow.value(call.func) if isinstance(call, ast.Call) else None
+    if any(name_of(flow, one) == "threading.Timer" for one in statement.calls):
+        return True
+    if not isinstance(call, ast.Call) or not isinstance(called, LibraryName) or "." not in called.name:
+        return False
+    if called.name in ("os.putenv", "os.environ.setdefault", "os.environ.pop", "os.environ.update"):
+        words = [ast.Constant(one.arg) for one in call.keywords]
+        return not _of_environment([*call.args[: not words], *words])
+    if called.name.startswith(("sys.argv.", "signal.alarm", "signal.setitimer")):
+        return True
+    prints = method_reason(called.name.rpartition(".")[2]) == PRINTS
+    return not (prints or is_library(called.name) or reason(called.name) or matches(called.name, (*HARMLESS, *SEEDS)))
+
+
+def _of_environment(names: list[ast.expr]) -> bool:
+    """Whether all of these are variables that decide where and how loudly a process runs."""
+    return bool(names) and all(isinstance(n, ast.Constant) and matches(str(n.value), ENVIRONMENT) for n in names)
+
+
 def leaves(flow: Flow, statement: Statement) -> bool:
     """Whether a statement leaves a loop, a function, or the script."""
     call = statement.alone
     exits = isinstance(call, ast.Call) and name_of(flow, call) in EXITS
-    return exits or isinstance(statement.node, (ast.Break, ast.Continue, ast.Return))
+    return exits or isinstance(statement.node, (ast.Break, ast.Continue, ast.Return, ast.Raise, ast.Assert))
+
+
+def raises_exit(node: ast.stmt) -> bool:
+    """Whether a statement ends the run as `sys.exit()` does."""
+    raised = node.exc if isinstance(node, ast.Raise) else None
+    return getattr(getattr(raised, "func", raised), "id", "") == "SystemExit"
 
 
 def driven(of: ScriptClass | None) -> bool:
@@ -429,9 +474,12 @@ def by_decorators(flow: Flow, train: list[Statement], steps: set[int], kinds: Ca
     return found
 
 
-def trains_behind(flow: Flow, func: ast.expr, effects: set[int], trainers: set[int]) -> bool:
+def trains_behind(
+    flow: Flow, func: ast.expr, effects: set[int], trainers: set[int], changes: Callable[[ast.Call], bool]
+) -> bool:
     """Whether a callee that reading does not follow runs something that trains: partial(step), compile(step), what a
-    wrapper makes of such a model, a lambda; effects, trainers: the functions and the classes (their ids) that train."""
+    wrapper makes of such a model, a lambda; effects, trainers: the functions and the classes (their ids) that train;
+    changes: whether a call does."""
     value, own = flow.value(func), isinstance(func, ast.Attribute) and getattr(func.value, "id", "") == "self"
     inline = isinstance(value, ScriptFunction) and isinstance(value.node, ast.Lambda)
     followed = isinstance(value, (LibraryName, ScriptClass, ScriptFunction, ScriptObject)) and not inline
@@ -441,6 +489,8 @@ def trains_behind(flow: Flow, func: ast.expr, effects: set[int], trainers: set[i
         found = flow.value(one)
         of = found.of.lineage() if isinstance(found, ScriptObject) else ()
         if isinstance(found, ScriptFunction) and id(found.node) in effects and one is not func:
+            return True
+        if isinstance(one, ast.Lambda) and any(isinstance(p, ast.Call) and changes(p) for p in ast.walk(one.body)):
             return True
         if trainers & {id(base.node) for base in of if isinstance(base, ScriptClass)}:
             return True

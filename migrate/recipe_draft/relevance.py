@@ -29,7 +29,8 @@ from ..read_script.syntax import ALTERS, defined_alone
 from .data_flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, LOOPS, MOST_BEHIND, Definition, Flow, Statement
 from .passed_over import ENVIRONMENT, LEAVING_FUNCTIONS, decorators, matches, name_of, reason
 from .recipe_entries import LONGEST_WORD
-from .trained_model import changed_later, changing
+from .step_order import changed_later
+from .trained_model import changing
 
 LAUNCHERS = ("torch.multiprocessing.spawn", "accelerate.notebook_launcher", "xmp.spawn")  # they give back no result
 
@@ -102,6 +103,8 @@ def _others(flow: Flow, statement: Statement, without: ast.Call | None) -> Itera
             elif dropped and without is None:
                 yield from (one for one in inside if _changes(flow, one))
             yield from _set_before(flow, node) if function is None else ()
+            kept = function is None and statement.alone is None and not flow.passed(node.func)
+            yield from changed_later(flow, node, statement) if kept else ()
         passed_on = isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called and not launches
         value = flow.value(node) if passed_on and isinstance(node, ast.expr) else None
         yield from flow.inside_of.get(id(value.node), []) if isinstance(value, ScriptFunction) else ()

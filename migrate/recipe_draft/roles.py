@@ -22,7 +22,7 @@ from ..read_script.interpreter import CERTAINTIES, OPTION
 from . import passed_over
 from .data_flow import ADDS, EACH, GIVEN, INNER, IS, LOOPS, NAMED, Definition, Flow, Statement
 from .passed_over import name_of
-from .trained_model import MODES, changes_outside, in_evaluation
+from .trained_model import MODES, changes_outside, in_evaluation, several_train
 
 MODEL, OPTIMIZER, SCHEDULE, CRITERION, LOADER = "model", "optimizer", "schedule", "criterion", "loader"
 SCALER, EMA = "scaler", "ema"  # of the loss; of the weights
@@ -50,6 +50,7 @@ class Roles:
         self._active: set[int] = set()
         self._found: dict[int, str | None] = {}
         self._bound: dict[Definition, str | None] = {}
+        self._several = several_train(flow.interpreter)
         self._propagate()
 
     def _propagate(self) -> None:
@@ -78,6 +79,8 @@ class Roles:
             return self.role(node)
         if isinstance(node, ast.Subscript):
             return self._part(self.role(node.value), node.slice)
+        if isinstance(node, ast.IfExp) and isinstance(node.orelse, ast.Constant) and not self._several:  # or None
+            return self.exact(node.body)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and self.role(node.left) == LOSS:
             return LOSS if self.divided(node) and self.exact(node.left) else None
         return None
@@ -171,7 +174,11 @@ class Roles:
         """The common role of all definitions that run with the defaults; a value that a call changes keeps its role."""
         found = set()
         for definition in definitions:
-            if definition.way in (ADDS, NAMED) or self._is_none(definition) or not self._runs(definition):
+            if (
+                definition.way in (ADDS, NAMED)
+                or isinstance(definition.value, ast.Constant)
+                or not self._runs(definition)
+            ):
                 continue
             role = self._bound.get(definition)
             if role is not None:
@@ -181,10 +188,6 @@ class Roles:
     def _runs(self, definition: Definition) -> bool:
         rank, _ = self.flow.interpreter.reached.get(id(definition.statement.node), (0, ()))
         return CERTAINTIES[rank] != OPTION
-
-    @staticmethod
-    def _is_none(definition: Definition) -> bool:
-        return isinstance(definition.value, ast.Constant)
 
     def takes_more(self, statement: Statement, live: set[int]) -> bool:
         """Whether a statement unpacks a batch into more than an input and a label, and the model or the loss takes more
@@ -474,13 +477,6 @@ class ValueKinds:
         given = [known(self.flow.value(a) or Value()) for a in [*call.args, *(k.value for k in call.keywords)]]
         return ((method == "eval" or False in given) and self._another_model(owner)) or self.in_evaluation(call)
 
-    def seeds_otherwise(self, call: ast.Call, seed: int | None) -> bool:
-        """Whether a call sets a seed that is, or may be, another number than the recipe's, so that other numbers are
-        drawn."""
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
-        other = bool(given) and (seed is None or known(self.flow.value(given[0])) != seed)
-        return other and passed_over.matches(name_of(self.flow, call), passed_over.SEEDS)
-
     def keeps(self, statement: Statement, open_: set[int], live: set[int]) -> bool:
         """Whether a statement changes the content of an object, by itself or by a call that is the whole statement, or
         a name of its file; open_: functions that are known to. live: the statements that reach training."""
@@ -526,11 +522,11 @@ class ValueKinds:
         return isinstance(value, (ast.Attribute, ast.Subscript)) and self._part_of_a_model(value)
 
     def of_a_library(self, node: ast.expr) -> bool:
-        """Whether this is a library's object, or a part of one, such as a configuration that the library reads."""
-        while isinstance(node, ast.Attribute):
-            node = node.value
-        found = self.flow.value(node)
-        return isinstance(found, LibraryObject) and not found.family
+        """Whether this is a library's object, or a part of one, such as a configuration that the library reads; or an
+        object that was not read, which may be."""
+        found = [self.flow.value(one) for one in ast.walk(node) if isinstance(one, (ast.Name, ast.Attribute))]
+        parts = any(isinstance(one, LibraryObject) and not one.family for one in found)
+        return parts or (getattr(node, "id", "") not in ("self", "cls") and type(found[0]) in (Value, type(None)))
 
     def is_data(self, node: ast.expr) -> bool:
         """Whether this is a data set or a loader, or something inside of one; changing it is not in a recipe."""

@@ -28,18 +28,27 @@ from ..read_script.abstract_values import (
     is_known,
 )
 from ..read_script.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, joined
-from . import optimizer_sections, passed_over, relevance, trained_model
+from . import optimizer_sections, passed_over, relevance, step_order, trained_model
 from . import roles as role_names
 from .carried_values import Counting, DataFiles
 from .data_flow import FUNCTIONS, LOOPS, Flow, Statement
 from .loss_sections import set_for_all
-from .optimizer_sections import computes, further_values, made_by, makers_in_models, measures, read_arguments, trains
+from .optimizer_sections import (
+    computes,
+    further_values,
+    made_by,
+    makers_in_models,
+    measures,
+    read_arguments,
+    scales,
+    seeds_otherwise,
+    trains,
+)
 from .passed_over import Line, name_of
 from .recipe_entries import with_conditions
 from .relevance import by_callers, called_where, handed_values
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
-from .step_order import ends_early, generators, holding_steps, misplaced, picks
-from .trained_model import DEPTH, all_handed_over, changed_for_objects, changes_itself, overridden, trains_at
+from .trained_model import DEPTH, changes_itself, overridden, trains_at
 from .trainers import read_by_libraries, used_by_draft
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
@@ -108,22 +117,25 @@ class Account:
         is_model, at = self._values.is_model, said | asked
         runs = (s for s in own if {id(s), id(s.owner)} & marked or s.stands_at(at) or trains_at(flow, s, is_model))
         self.open = {id(s.function) for s in runs if s.function is not None}
-        steps, functions = holding_steps(flow, self.acting.values())
-        self._steps, self.open = self._steps | steps, self.open | functions | generators(flow, self.roles)
+        steps, functions = step_order.holding_steps(flow, self.acting.values())
+        self._steps, self.open = self._steps | steps, self.open | functions | step_order.generators(flow, self.roles)
         self.roles.open, self.roles.steps = self.open, self._steps
-        self._mark_ends()
+        left = list(step_order.leaving(flow, self.acting, self._steps, self._runs, self._undecided))
+        self.acting |= {id(statement): statement for statement in left}
         self.live = relevance.reach(flow, self.acting.values())
         self._read = read_arguments(flow, self.live)
         self.counting, self._said_of = Counting.read(flow, self.live, self.open), set[int]()
         while self._opens_more():
             pass
-        self._unseen = further_values(flow, self._is_elsewhere) | changed_for_objects(flow, self.live, self.open)
+        self._unseen = further_values(flow, self._is_elsewhere) | step_order.changed_for_objects(
+            flow, self.live, self.open
+        )
         self._unseen |= {id(d) for s in flow.statements if id(s) in flow.rebinds for d in s.defines}
         modes = (s for s in flow.statements if self._runs(s) and any(map(self._values.in_evaluation, s.calls)))
         self.misplaced = {id(s): passed_over.STAYS for s in modes} | read_by_libraries(flow, said) | set_for_all(flow)
         train = [s for s in flow.statements if id(s.node) in self._steps | self.effects and not self._within(s)]
         self.misplaced |= passed_over.by_decorators(flow, [*filter(self._runs, train)], self._steps, self.kinds)
-        self.misplaced |= misplaced(flow, self.roles, self._runs, self._undecided)
+        self.misplaced |= step_order.misplaced(flow, self.roles, self._runs, self._undecided)
         lines = [line for statement in flow.statements if (line := self._judged(statement)) is not None]
         ends = {id(line.statement): line for line in self._ends(lines)}
         listed = {id(line.statement) for line in lines if line.verdict == LISTED}
@@ -153,7 +165,7 @@ class Account:
         """Whether a statement changes something of training, and not only computes a value."""
         if not self._runs(statement):
             return False
-        if id(statement) in self._data_files:
+        if id(statement) in self._data_files or passed_over.changes_library(self.flow, statement):
             return True
         if isinstance(statement.node, ast.Return) and statement.owner is not None and statement.node.value is not None:
             called = id(statement.function) in self.flow.calls
@@ -182,13 +194,16 @@ class Account:
         """Whether it calls a method that changes its model, loss or data set, by name or by syntax: `with data`."""
         named = any(self._alters(self.flow.value(one.func), True) for one in statement.calls)
         by_syntax = trained_model.called_by_syntax(self.flow, statement)
-        return named or any(self._alters(one, special=True) for one in by_syntax)
+        ran = (one for one in trained_model.run_by_syntax(self.flow, statement) if id(one.node) in self.effects)
+        of_parts = (one.owner is not None and passed_over.is_part(one.owner) for one in ran)
+        return named or not all(of_parts) or any(self._alters(one, special=True) for one in by_syntax)
 
-    def _changes(self, call: ast.Call) -> bool:
-        """Whether a call changes a model, an optimizer, a rate or gradients, or makes an object that trains."""
+    def _changes(self, call: ast.Call, depth: int = 0) -> bool:
+        """Whether a call changes a model, an optimizer, a rate or gradients, or makes an object that trains; depth: of
+        lambdas that call one another."""
         if self.passed(call) is not None or self.roles.leaves(call):
             return False
-        otherwise = self._values.switches_otherwise(call) or self._values.seeds_otherwise(call, self.seed)
+        otherwise = self._values.switches_otherwise(call) or seeds_otherwise(self.flow, call, self.seed)
         drafted = self.roots.get(id(call), role_names.CRITERION) != role_names.CRITERION
         if otherwise or drafted or self._values.changes_data(call):
             return True
@@ -201,7 +216,9 @@ class Account:
         if isinstance(called, ScriptFunction) and called.owner is not None and passed_over.is_part(called.owner):
             return self._alters(called)  # a model's or a data set's method is not read line by line
         driven = isinstance(called, ScriptClass) and id(called.node) in self._driven  # a library calls its methods
-        if driven or passed_over.trains_behind(self.flow, call.func, self.effects, self.trainers):
+        inner = partial(self._changes, depth=depth + 1)
+        trains = partial(passed_over.trains_behind, self.flow, call.func, self.effects, self.trainers)
+        if driven or (depth < DEPTH and trains(inner)):
             return True
         if isinstance(called, (ScriptFunction, ScriptClass)):
             return False  # its statements are read by themselves
@@ -243,8 +260,9 @@ class Account:
         read = {id(getattr(called.owner, "node", None)), id(called.node)} & (self.trainers | self._makers)
         changes = id(called.node) in self.effects or (part and not read and changes_itself(self.flow, called.node))
         if special or called.owner is None:  # a module's __call__ runs it
-            module = called.owner is not None and called.owner.family() == families.MODULE
-            return changes and (part and not (module and name == "__call__") if special else not only_parts)
+            of_module = called.owner is not None and called.owner.family() == families.MODULE
+            by_itself = name == "__call__" and (of_module or not part)
+            return changes and (not by_itself if special else not only_parts)
         return changes and not (name == "forward" or name.startswith("__") if part else only_parts)
 
     def passed(self, call: ast.Call) -> str | None:
@@ -255,7 +273,7 @@ class Account:
             return "it calls the function that is decorated"
         name = name_of(self.flow, call)
         if name and (found := passed_over.reason(name)):
-            return None if self._values.seeds_otherwise(call, self.seed) else found
+            return None if seeds_otherwise(self.flow, call, self.seed) else found
         if not isinstance(call.func, ast.Attribute) or passed_over.trains_unread(self.flow, call):
             return None
         if call.func.attr == "train" and self._values.drives(call.func.value):
@@ -268,18 +286,6 @@ class Account:
         return (
             passed_over.method_reason(call.func.attr) if known and not self._values.switches_otherwise(call) else None
         )
-
-    def _mark_ends(self) -> None:
-        """Mark statements that leave a training loop under a condition, which decide how long or on what is trained."""
-        for statement in self.flow.statements:
-            if not passed_over.leaves(self.flow, statement) or not self._runs(statement):
-                continue
-            heads = [head for head in statement.around if isinstance(head.node, LOOPS)]
-            if isinstance(statement.node, (ast.Break, ast.Continue)):
-                heads = heads[-1:]
-            ends = any(id(head) in self._steps for head in heads) or ends_early(statement, self.acting, self._steps)
-            if ends and self._undecided(statement):
-                self.acting[id(statement)] = statement
 
     # how surely it runs
 
@@ -390,11 +396,11 @@ class Account:
             unused = passed_over.said_of(self.flow, statement, passed_over.UNUSED)
             return (LISTED, passed_over.RUNS) if self._runs_model(statement) else (SILENT, unused)
         changes = self._writes(statement) or id(statement) in self.flow.rebinds
-        if isinstance(statement.node, LOOPS) and id(statement) in self._steps and not self._plain_loop(statement):
+        steps, loop = id(statement) in self._steps, isinstance(statement.node, LOOPS)
+        if loop and steps and not step_order.plain_loop(self.flow, self.roles, statement):
             return LISTED, "a step runs in this loop"
         if isinstance(statement.node, HEADS) and not changes:
-            what = "a loop" if isinstance(statement.node, LOOPS) else "a condition"
-            return SILENT, f"{what}, whose statements are each accounted for"
+            return SILENT, f"{'a loop' if loop else 'a condition'}, whose statements are each accounted for"
         clears = any(getattr(call.func, "attr", "") == "zero_grad" for call in statement.calls)
         if where and ((acts and passed_over.leaves(self.flow, statement)) or clears):
             return LISTED, where
@@ -415,9 +421,9 @@ class Account:
         if isinstance(node, defines) and id(statement) not in self.misplaced:
             return "a definition, which does nothing until it is used"
         cuts = id(statement) in self.misplaced
-        if (passed_over.does_nothing(node) and not cuts) or (
-            isinstance(node, ast.Assert) and not self._writes(statement)
-        ):
+        ends = isinstance(node, (ast.Raise, ast.Assert)) and id(statement) in self.acting
+        plain = passed_over.does_nothing(node) or (isinstance(node, ast.Assert) and not self._writes(statement))
+        if plain and not cuts and not ends:
             return "it computes nothing that trains"
         if self._within(statement) and id(statement.function) not in self.open:
             if not self._of_part(statement):
@@ -427,7 +433,7 @@ class Account:
         if not self._runs(statement) and id(statement) not in self.misplaced:
             return passed_over.why_not(statement, self.flow)
         closed = statement.function is not None and id(statement.function) not in self.open
-        if closed and id(statement) not in self.misplaced:
+        if closed and id(statement) not in self.misplaced and not ends:
             return "inside a function that only computes, which is accounted for where it is called"
         return None
 
@@ -475,24 +481,15 @@ class Account:
         function = self.flow.function_of(value) if isinstance(value, ast.Call) else None
         return function is not None and id(function) in self.open
 
-    def _plain_loop(self, statement: Statement) -> bool:
-        """Whether it is a loop over epochs, or over known batches."""
-        node = statement.node
-        if not isinstance(node, (ast.For, ast.AsyncFor)):
-            return False
-        if self.roles.loops_over(node.iter) == role_names.LOADER:
-            return True
-        found = self.flow.value(node.iter)
-        return isinstance(found, ListValue) and found.closed and len(found.items) == 1
-
     def _whitelisted(self, statement: Statement) -> str | None:
         """The reason where all calls of a statement may be omitted, and it writes nothing that trains; else None."""
         node, calls = statement.node, statement.calls
         if isinstance(node, (ast.With, ast.AsyncWith)):
             reasons = [self.passed(one) for item in node.items if isinstance(one := item.context_expr, ast.Call)]
-            return reasons[0] if len(reasons) == len(node.items) and all(reasons) else None
+            plain = len(reasons) == len(node.items) and all(reasons) and not self._writes(statement)
+            return reasons[0] if plain else None
         value = getattr(node, "value", None)
-        if isinstance(node, ast.Assign) and all_handed_over(self.interpreter, node.value) is not node.value:
+        if isinstance(node, ast.Assign) and optimizer_sections.takes_all(self.interpreter, self.roles, node.value):
             return "a copy"
         if any(self.roles.hands_computed(one) or self._gives_computed(one) for one in calls):
             return None
@@ -504,7 +501,9 @@ class Account:
             used = isinstance(node, ast.Assign) and not all(
                 self.passed(one) or self._plain_call(one) or self.roles.exact(one) for one in inner
             )  # the values in it are used later
-            cut = any(isinstance(p, COMPUTES) for p in ast.walk(value.func)) or picks(self.roles, value, self._steps)
+            cut = any(isinstance(p, COMPUTES) for p in ast.walk(value.func)) or step_order.picks(
+                self.roles, value, self._steps
+            )
             changes = any(map(self._changes, inner)) or self._write_outside(inner) or id(statement) in self.acting
             if found and not kept and not changes and not used and not (cut and isinstance(node, ast.Assign)):
                 return found
@@ -558,6 +557,7 @@ class Account:
             return "it passes values on" if all(map(relevance.is_path, given)) else None
         unseen = self._unseen & set(map(id, statement.defines))  # what reads it does not show the change
         hidden = unseen or self.counting.too_long(node) or self.counting.starts_anew(statement)
+        hidden = hidden or passed_over.changes_library(self.flow, statement)
         if hidden or not isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return)):
             return None  # its uses do not show that
         begins = getattr(statement.function, "name", "") == "__init__" and isinstance(node.value, ast.Name)
@@ -565,7 +565,7 @@ class Account:
         heavy = kinds & HEAVY or (LOSS in kinds and id(statement) in self.acting)
         if node.value is None or (heavy and not handed):
             return None
-        written = getattr(node, "targets", [])
+        written = (part for one in step_order.targets_of(statement) for part in getattr(one, "elts", [one]))
         kept = [one for one in written if isinstance(one, (ast.Attribute, ast.Subscript))]
         others = [one for one in kept if not self._plain_holder(one.value)]
         changed = (isinstance(one, ast.Subscript) or self._values.of_a_library(one.value) for one in others)
@@ -589,12 +589,12 @@ class Account:
         if called and not kinds:
             why = next((why for one in called if (why := self.passed(one))), None)
             known = is_known(found) and not self._files.read_for(node.value) and not self.counting.of(node.value)
-            scaled = isinstance(node.value, ast.BinOp) and not isinstance(node.value.op, ast.Add)  # by devices, say
-            return (None if scaled else why) or ("a value known by reading" if known else None)
+            return (None if scales(node.value) else why) or ("a value known by reading" if known else None)
         if self.counting.of(node.value) or id(statement) in self.counting.carried:
             return None  # only its first value is known
         empty = isinstance(found, (ListValue, DictValue)) and not getattr(found, "items", getattr(found, "pairs", 0))
         if empty or isinstance(found, Constant) or (found is not None and is_known(found)):
             return "a value known by reading, which is accounted for where it is used"
         copied = isinstance(node.value, ast.Name) and not passed_over.unpacks(statement)
+        copied = copied and not step_order.taken_before(self.flow, statement, self._runs)
         return "a copy" if copied and (begins or not kept) else None

@@ -1,4 +1,5 @@
-"""The order and number of the calls that make a training step, where a script's differ from a recipe's.
+"""The order and number of the calls that make a training step, where a script's differ from a recipe's; what a
+round leaves to the next; and what is changed after it was handed over.
 
 A recipe's step clears the gradients, runs the model, runs the backward pass, after every N batches unscales, clips and
 updates, then averages the weights and moves the rate. The same calls in another order, in another loop or more often
@@ -9,16 +10,25 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 
+from ...printable import shortened
 from .. import library_names as families
 from ..read_script.abstract_values import (
+    Constant,
+    DictValue,
     LibraryObject,
+    ListValue,
+    ScriptClass,
+    ScriptFunction,
+    Value,
     known,
 )
-from .data_flow import COMPOUND, EACH, FUNCTIONS, IS, LOOPS, Definition, Flow, Statement
-from .passed_over import EXITS, LEAVING_ATTRIBUTES, name_of
+from ..read_script.syntax import IN_PLACE, root
+from .data_flow import ADDS, COMPOUND, EACH, FUNCTIONS, IS, LOOPS, Definition, Flow, Statement
+from .passed_over import EXITS, LEAVING_ATTRIBUTES, leaves, name_of, raises_exit
 from .roles import EMA, LOADER, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, STRONGEST, Roles
-from .trained_model import UPDATE, Event, events, several_train
+from .trained_model import DEPTH, UPDATE, Event, events, part_of, several_train
 
 EARLY = "before there are gradients of this step"
 NO_UPDATE = "no step() of an optimizer was found that takes these gradients"
@@ -71,6 +81,49 @@ def ends_early(statement: Statement, acting: dict[int, Statement], steps: set[in
         return False
     line = statement.node.lineno
     return any(one.function is statement.function and one.node.lineno > line for one in acting.values())
+
+
+def caught(flow: Flow, statement: Statement, steps: set[int]) -> bool:
+    """Whether a `try` catches what this raises, and goes on, in or around a loop with a step: it leaves the loop, or a
+    part of its round; steps: the loops and functions (their ids) that hold one."""
+    for event in events(flow, statement, "raise"):
+        tried = (head for head, part, _ in event.around if part == "body" and _goes_on(head.node))
+        if any(tried) and any(isinstance(head.node, LOOPS) and id(head) in steps for head, *_ in event.around):
+            return True
+    return False
+
+
+def _goes_on(node: ast.AST) -> bool:
+    """Whether this is a `try` with a handler that does not raise again, or `with suppress(…)`."""
+    if isinstance(node, (ast.With, ast.AsyncWith)):
+        return any("suppress(" in ast.unparse(item.context_expr) for item in node.items)
+    return any(not isinstance(one.body[-1], ast.Raise) for one in getattr(node, "handlers", ()))
+
+
+def stands_in_try(statement: Statement) -> bool:
+    """Whether it runs only where what stands before it in a `try` raises nothing."""
+    heads = [head for head in statement.around if isinstance(head.node, LOOPS) or _goes_on(head.node)]
+    of = heads[-1].node if heads and not isinstance(heads[-1].node, LOOPS) else None
+    part = part_of(heads[-1], statement) if of is not None else ""
+    first = getattr(of, "body", [statement.node])[0].lineno < statement.node.lineno
+    return part == "orelse" or (part == "body" and first)
+
+
+def leaving(
+    flow: Flow, acting: dict[int, Statement], steps: set[int], runs: Runs, undecided: Undecided
+) -> Iterator[Statement]:
+    """The statements that leave a training loop under a condition, which decide how long or on what is trained."""
+    for statement in flow.statements:
+        if not leaves(flow, statement) or not runs(statement):
+            continue
+        heads = [head for head in statement.around if isinstance(head.node, LOOPS)]
+        if isinstance(statement.node, (ast.Break, ast.Continue)):
+            heads = heads[-1:]
+        ends = any(id(head) in steps for head in heads) or ends_early(statement, acting, steps)
+        if isinstance(statement.node, (ast.Raise, ast.Assert)) and not raises_exit(statement.node):
+            ends = caught(flow, statement, steps)
+        if ends and (undecided(statement) or isinstance(statement.node, ast.Assert) or stands_in_try(statement)):
+            yield statement
 
 
 def misplaced(flow: Flow, roles: Roles, runs: Runs, undecided: Undecided) -> dict[int, str]:
@@ -392,3 +445,156 @@ def _of_a_round(flow: Flow, part: ast.Subscript | ast.Attribute, loops: set[int]
         if one.way == EACH and id(one.statement) in loops and (path or not whole):
             return getattr(part, "attr", "") not in LEAVING_ATTRIBUTES
     return False
+
+
+# what a round leaves to the next
+
+
+def carried_on(flow: Flow) -> dict[int, dict[str, str]]:
+    """The statements that set a name which an earlier statement of their loop reads, in the next round."""
+    found: dict[int, dict[str, str]] = {}
+    for reader in flow.statements:
+        loops = {id(head) for head in (*reader.around, reader) if isinstance(head.node, LOOPS)}
+        for node in reader.nodes if loops else ():
+            ways = flow.reads.get(id(node), frozenset()) if isinstance(node, ast.Name) else frozenset()
+            for one in (one for one in ways if one.way in (IS, ADDS) and one.value is not None):
+                shared = loops & {id(head) for head in one.statement.around}
+                if shared and one.statement.place >= reader.place:
+                    assert isinstance(node, ast.Name)
+                    inner = next(id(head) for head in (reader, *reader.around[::-1]) if id(head) in shared)
+                    first = [other for other in ways if inner not in map(id, other.statement.around)]
+                    found.setdefault(id(one.statement), {})[node.id] = text_of(flow, *first) if len(first) == 1 else ""
+    for changed, name, before in _added_to(flow):
+        first = [one for one in before if one.way == IS and one.statement is not changed]
+        found.setdefault(id(changed), {}).setdefault(name, text_of(flow, *first) if len(first) == 1 else "")
+    return found
+
+
+def _added_to(flow: Flow) -> Iterator[tuple[Statement, str, list[Definition]]]:
+    """The statements of functions that give a name of their file, or an attribute, another value: with the name, and
+    the definitions of it."""
+    for name, scope, definition in flow.outside:
+        if id(definition.statement) in flow.rebinds:
+            yield definition.statement, name, [one for one in scope.find(name) if one.statement.function is None]
+    for statement in flow.statements:
+        target = statement.node.target if isinstance(statement.node, ast.AugAssign) else None
+        if isinstance(target, ast.Attribute):
+            yield statement, ast.unparse(target), flow.attributes.get(target.attr, [])
+
+
+def targets_of(statement: Statement) -> list[ast.expr]:
+    """What a statement assigns to."""
+    found = getattr(statement.node, "targets", [getattr(statement.node, "target", None)])
+    return [one for one in found if one is not None]
+
+
+def text_of(flow: Flow, definition: Definition) -> str:
+    """The number or short string that a definition binds, as text; "" for anything else."""
+    value = definition.value
+    for index in definition.path:
+        value = value.elts[index] if isinstance(value, (ast.Tuple, ast.List)) and index < len(value.elts) else None
+    found = flow.value(value) if value is not None else None
+    plain = isinstance(found, Constant) and isinstance(found.value, (int, float, str))
+    return shortened(repr(known(found)), 60) if plain else ""
+
+
+def plain_loop(flow: Flow, roles: Roles, statement: Statement) -> bool:
+    """Whether it is a loop over epochs, or over known batches."""
+    node = statement.node
+    if not isinstance(node, (ast.For, ast.AsyncFor)):
+        return False
+    if roles.loops_over(node.iter) == LOADER:
+        return True
+    found = flow.value(node.iter)
+    return isinstance(found, ListValue) and found.closed and len(found.items) == 1
+
+
+def taken_before(flow: Flow, statement: Statement, runs: Runs) -> bool:
+    """Whether a statement keeps what a name has before another statement of its function, or the next round, gives that
+    name something else, or gives its own name something else under a condition: `before = size`."""
+    value = getattr(statement.node, "value", None)
+    names = {one.id for one in targets_of(statement) if isinstance(one, ast.Name)}
+    for other in flow.inside_of.get(id(statement.function), ()):
+        if other is statement or other.function is not statement.function or other.source is not statement.source:
+            continue
+        if other in statement.around:
+            continue  # the variable of its own loop
+        again = any(head in other.around for head in statement.around if isinstance(head.node, LOOPS))
+        stored = (part for one in targets_of(other) for part in ast.walk(one) if isinstance(part, ast.Name))
+        written = {part.id for part in stored if isinstance(part.ctx, ast.Store)}
+        later = other.place > statement.place or again
+        if getattr(value, "id", "") in written and later and runs(other):
+            return True
+        inner = [head for head in other.around if head not in statement.around and isinstance(head.node, ast.If)]
+        kept = getattr(other.node, "value", None)
+        read = {part.id for part in ast.walk(kept) if isinstance(part, ast.Name)} if kept is not None else set()
+        if (names & written) - read and inner and other.place > statement.place and runs(other):
+            return True
+    return False
+
+
+# what is changed after it was handed over
+
+
+def changed_later(flow: Flow, call: ast.Call, of: Statement) -> Iterator[Statement]:
+    """The statements that change a list or a table after this statement's call has made an object with it."""
+    return (one for one in changed_for(flow, call) if one.function is of.function and one.place > of.place)
+
+
+def changed_for(flow: Flow, call: ast.Call) -> Iterator[Statement]:
+    """The statements that change a list, a table or an object of data in place which a call is given by its name."""
+    for given in (*call.args, *(k.value for k in call.keywords)):
+        value, family = flow.value(given), getattr(flow.value(given), "family", "")
+        plain = isinstance(value, (ListValue, DictValue)) or type(value) in (Value, type(None))
+        plain = plain or (isinstance(value, LibraryObject) and family in ("", families.DATASET, families.LOADER))
+        ways = flow.reads.get(id(given), ()) if plain and isinstance(given, ast.Name) else ()
+        yield from (one for way in ways for one in _in_place(flow).get(id(way), ()))
+
+
+def changed_for_objects(flow: Flow, live: set[int], open_: set[int]) -> set[int]:
+    """The definitions (their ids) that change a list or a table with which one of these statements makes an object of a
+    class that is not read line by line; open_: the functions that are."""
+    found: set[int] = set()
+    for call in (call for one in flow.statements if id(one) in live for call in one.calls):
+        of = flow.value(call.func)
+        start = of.find("__init__") if isinstance(of, ScriptClass) else None
+        if isinstance(start, ScriptFunction) and id(start.node) not in open_:
+            found |= {id(way) for one in changed_for(flow, call) for way in one.defines}
+    return found
+
+
+KEEPERS = (ast.Subscript, ast.Attribute)  # what an assignment to these changes is an object that is there
+
+
+@lru_cache(maxsize=2)
+def _in_place(flow: Flow) -> dict[int, list[Statement]]:
+    """By definition of a name (its id): the statements that change its object in place."""
+    found: dict[int, list[Statement]] = {}
+    for one in (one for one in flow.statements if any(way.way == ADDS for way in one.defines)):
+        targets = getattr(one.node, "targets", [getattr(one.node, "target", None)])
+        written = [part for call in one.calls for part in flow.writes(call)]
+        written += [part for part in targets if isinstance(part, KEEPERS) or isinstance(one.node, ast.AugAssign)]
+        written += _may_change(flow, one)
+        sorts = getattr(getattr(one.alone, "func", None), "attr", "") in IN_PLACE
+        written += [one.alone] if sorts and one.alone is not None else []
+        for way in (way for part in written for way in _ways_behind(flow, root(part))):
+            found.setdefault(id(way), []).append(one)
+    return found
+
+
+def _ways_behind(flow: Flow, node: ast.expr, depth: int = 0) -> Iterator[Definition]:
+    """The definitions of a name, and of what it is another name of, or an element."""
+    for way in flow.reads.get(id(node), ()):
+        yield way
+        of = root(way.value) if way.value is not None and way.way in (IS, EACH) else None
+        if of is not None and depth < DEPTH:
+            yield from _ways_behind(flow, of, depth + 1)
+
+
+def _may_change(flow: Flow, statement: Statement) -> list[ast.expr]:
+    """What a call of something that was not read, which is the whole statement, may change."""
+    call = statement.alone
+    if not isinstance(call, ast.Call) or flow.function_of(call) is not None or flow.passed(call.func):
+        return []
+    own = [call.func.value] if isinstance(call.func, ast.Attribute) else []
+    return [*own, *call.args]

@@ -5,6 +5,7 @@ objects, and which are never called."""
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 import sys
 from collections.abc import Callable, Container, Iterator
@@ -16,11 +17,9 @@ from typing import Any
 from ...mappings.aliases import restated
 from ..library_names import MODULE, TABLES, is_class
 from ..read_script.abstract_values import (
-    DictValue,
     LibraryName,
     LibraryObject,
     LibraryUse,
-    ListValue,
     ScriptClass,
     ScriptFunction,
     ScriptObject,
@@ -28,8 +27,8 @@ from ..read_script.abstract_values import (
 )
 from ..read_script.expressions import truth
 from ..read_script.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter
-from ..read_script.syntax import IN_PLACE, root
-from .data_flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, LOOPS, NAMED, Flow, Statement
+from ..read_script.syntax import root
+from .data_flow import EACH, FUNCTIONS, GIVEN, IS, LOOPS, NAMED, Flow, Statement
 from .recipe_entries import by_sureness, calls, distinct, of_made_classes, surely
 
 MODES = ("train", "eval")
@@ -451,6 +450,60 @@ def called_by_syntax(flow: Flow, statement: Statement) -> Iterator[ScriptFunctio
         yield from (one for one in found if isinstance(one, ScriptFunction))
 
 
+UNARY = {"Not": ("__bool__", "__len__"), "USub": ("__neg__",), "UAdd": ("__pos__",), "Invert": ("__invert__",)}
+BY_CONTEXT = {"Load": "get", "Store": "set", "Del": "del"}
+ITERATES = ("__iter__", "__next__", "__getitem__")
+BY_BUILTIN = dict.fromkeys(
+    ("list", "tuple", "set", "sum", "sorted", "min", "max", "enumerate", "zip", "iter"), ITERATES
+)
+
+
+def run_by_syntax(flow: Flow, statement: Statement) -> Iterator[ScriptFunction]:
+    """The special methods and properties of the script's objects that a statement runs by any other syntax than a call
+    of the object, `with` or an operator between two: elements, loops, conditions, comparisons, attributes."""
+    head = statement.node
+    tested = [head.test] if isinstance(head, (ast.If, ast.While, ast.Assert)) else []
+    each = [head.iter] if isinstance(head, (ast.For, ast.AsyncFor)) else []
+    runs: list[tuple[ast.expr, tuple[str, ...]]] = [(one, UNARY["Not"]) for one in tested]
+    runs += [(one, ITERATES) for one in each]
+    targets = getattr(head, "targets", [getattr(head, "target", None)])
+    for node in (*statement.nodes, *(part for one in filter(None, targets) for part in ast.walk(one))):
+        if isinstance(node, (ast.Subscript, ast.Attribute)):
+            way = BY_CONTEXT[type(node.ctx).__name__]
+            named = [node.attr, f"__{way}attribute__"] if isinstance(node, ast.Attribute) else []
+            runs += [(node.value, (f"__{way}{'attr' if named else 'item'}__", *named))]
+        elif isinstance(node, ast.comprehension):
+            runs += [(node.iter, ITERATES), *((one, UNARY["Not"]) for one in node.ifs)]
+        elif isinstance(node, (ast.IfExp, ast.BoolOp)):
+            runs += [(one, UNARY["Not"]) for one in ([node.test] if isinstance(node, ast.IfExp) else node.values)]
+        elif isinstance(node, ast.UnaryOp):
+            runs += [(node.operand, UNARY[type(node.op).__name__])]
+        elif isinstance(node, ast.BinOp):
+            kind = type(node.op).__name__
+            runs += [(node.right, (f"__r{AUGMENTS.get(kind, kind.lower())}__",))]
+        elif isinstance(node, ast.Compare):
+            sides = zip((node.left, *node.comparators), node.ops, node.comparators, strict=False)
+            for left, op, right in sides:
+                kind = {"NotEq": "ne", "LtE": "le", "GtE": "ge"}.get(type(op).__name__, type(op).__name__.lower())
+                runs += [(right, ("__contains__",))] if kind in ("in", "notin") else [(left, (f"__{kind}__",))]
+        elif isinstance(node, ast.FormattedValue):
+            runs += [(node.value, ("__format__", "__str__"))]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and hasattr(builtins, node.func.id):
+            names = BY_BUILTIN.get(node.func.id, (f"__{node.func.id}__",))
+            runs += [(one, names) for one in node.args]
+    for of, methods in runs:
+        made = flow.value(of)
+        found = [made.of.find(name) for name in methods] if isinstance(made, ScriptObject) else []
+        yield from (one for one in found if isinstance(one, ScriptFunction) and _is_run(one))
+
+
+def _is_run(method: ScriptFunction) -> bool:
+    """Whether reading or writing an attribute of this name runs it: a special method, or one under `@property`."""
+    marks = (ast.unparse(mark) for mark in getattr(method.node, "decorator_list", ()))
+    special = getattr(method.node, "name", "").startswith("__")
+    return special or any(mark.endswith(("property", ".setter", ".deleter")) for mark in marks)
+
+
 def changes_outside(flow: Flow, call: ast.Call, live: set[int], read: set[int]) -> bool:
     """Whether a call writes to what it is given, or calls a function that changes a name of its file, or what this
     holds, by one of these statements; read: the functions that are read line by line, where that shows."""
@@ -496,46 +549,6 @@ def _from_outside(flow: Flow, node: ast.AST, of: Statement, depth: int = 0) -> b
         if any(_from_outside(flow, root(part), of, depth + 1) for part in inside):
             return True
     return False
-
-
-def changed_later(flow: Flow, call: ast.Call, of: Statement) -> Iterator[Statement]:
-    """The statements that change a list or a table after this statement's call has made an object with it."""
-    return (one for one in changed_for(flow, call) if one.function is of.function and one.place > of.place)
-
-
-def changed_for(flow: Flow, call: ast.Call) -> Iterator[Statement]:
-    """The statements that change a list or a table in place which a call is given by its name."""
-    for given in (*call.args, *(k.value for k in call.keywords)):
-        plain = isinstance(flow.value(given), (ListValue, DictValue)) or type(flow.value(given)) in (Value, type(None))
-        ways = flow.reads.get(id(given), ()) if plain and isinstance(given, ast.Name) else ()
-        yield from (one for way in ways for one in _in_place(flow).get(id(way), ()))
-
-
-def changed_for_objects(flow: Flow, live: set[int], open_: set[int]) -> set[int]:
-    """The definitions (their ids) that change a list or a table with which one of these statements makes an object of a
-    class that is not read line by line; open_: the functions that are."""
-    found: set[int] = set()
-    for call in (call for one in flow.statements if id(one) in live for call in one.calls):
-        of = flow.value(call.func)
-        start = of.find("__init__") if isinstance(of, ScriptClass) else None
-        if isinstance(start, ScriptFunction) and id(start.node) not in open_:
-            found |= {id(way) for one in changed_for(flow, call) for way in one.defines}
-    return found
-
-
-@lru_cache(maxsize=2)
-def _in_place(flow: Flow) -> dict[int, list[Statement]]:
-    """By definition of a name (its id): the statements that change its object in place."""
-    found: dict[int, list[Statement]] = {}
-    for one in (one for one in flow.statements if any(way.way == ADDS for way in one.defines)):
-        targets = getattr(one.node, "targets", [getattr(one.node, "target", None)])
-        written = [part for call in one.calls for part in flow.writes(call)]
-        written += [part for part in targets if isinstance(part, ast.Subscript) or isinstance(one.node, ast.AugAssign)]
-        sorts = getattr(getattr(one.alone, "func", None), "attr", "") in IN_PLACE
-        written += [one.alone] if sorts and one.alone is not None else []
-        for way in (way for part in written for way in flow.reads.get(id(root(part)), ())):
-            found.setdefault(id(way), []).append(one)
-    return found
 
 
 def started_elsewhere(flow: Flow, used: set[str]) -> set[str]:

@@ -179,7 +179,9 @@ def test_a_call_whose_name_says_that_it_trains_is_listed(call: str, tmp_path: Pa
     assert has(listed(tmp_path / "train.py"), call.rpartition("\n")[2].strip())
 
 
-@pytest.mark.parametrize("call", ["train_loader(cfg)", "x, y = train_test_split(read())", "parts.train_transforms(3)"])
+@pytest.mark.parametrize(
+    "call", ["rows = train_loader(cfg)", "x, y = train_test_split(read())", "rows = parts.train_transforms(3)"]
+)
 def test_the_name_of_data_says_no_training(call: str, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(UNREAD.replace("CALL", call))
     assert not has(listed(tmp_path / "train.py"), call)

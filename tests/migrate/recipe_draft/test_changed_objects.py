@@ -221,7 +221,7 @@ def test_so_is_one_in_the_statement_that_makes_it(tmp_path: Path, made: str, cha
         ("Blur.kind = 3", "Blur.kind = 3"),
         ("for one in [blur]: one.strength = 3", "one.strength = 3"),
         ("SCALE = 3", "SCALE = 3"),
-        ("set_scale(3)", "SCALE = n [n is 3]"),
+        ("set_scale(3)", "SCALE = n [n is 3, SCALE begins with 1]"),
     ],
 )
 def test_a_further_value_of_what_only_a_data_set_or_a_function_that_computes_reads_is_listed(

@@ -515,7 +515,7 @@ def test_a_function_that_was_not_found_may_change_the_options(call: str, write: 
 @pytest.mark.parametrize("call", ["print(args)", "start(len(sys.argv))", "pretty(vars(args).copy())"])
 def test_one_that_gets_no_options_does_not(call: str, write: Write) -> None:
     path = write(f"{HEAD}{LAUNCHED}{call}\nargs.rate *= args.world_size\n{REST.format('args.rate')}{LOOP}")
-    assert drafted(path)["optimizer"]["args"] == {"lr": 2.0} and not has(listed(path), call)
+    assert drafted(path)["optimizer"]["args"] == {"lr": 2.0} and "may change the options" not in str(listed(path))
 
 
 # what is not part of the training

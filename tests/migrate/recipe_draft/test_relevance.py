@@ -1804,7 +1804,7 @@ def test_the_switch_to_training_is_no_such_call(mode: str, write: Write) -> None
 
 def test_a_draft_of_a_script_in_which_nothing_trains_does_not_run(write: Write) -> None:
     """With the ??? filled in it was a recipe like any other."""
-    (line,) = listed(write("import torch\nimport other\n\ndef main():\n    other.go()\n\nmain()\n"))
+    _, line = listed(write("import torch\nimport other\n\ndef main():\n    other.go()\n\nmain()\n"))
     assert "no step, no loop over epochs and no optimizer was found" in line
 
 

@@ -311,7 +311,9 @@ def record_evaluation(side: Side, inputs: Inputs, writer: TraceWriter) -> None:
 
 def _sums_of(side: Side) -> dict[str, int]:
     """Checksums of what the model has: a forward pass may write into its weights, too."""
-    return {n: zlib.crc32(np.ascontiguousarray(array)) for n, array in {**side.parameters(), **side.buffers()}.items()}
+    return {
+        n: zlib.crc32(np.ascontiguousarray(array).data) for n, array in {**side.parameters(), **side.buffers()}.items()
+    }
 
 
 def record_steps(

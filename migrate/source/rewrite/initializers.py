@@ -178,7 +178,7 @@ def _write_part(context: Context, parameter: ast.expr, target: ast.expr, value: 
     name = ast.unparse(parameter).removesuffix(".data").rpartition(".")[2]
     name = _free(name if name.isidentifier() else "values", context)
     part = substitute(target, lambda node: ast.Name(name, ast.Load()) if node is whole else None)
-    part.ctx = ast.Store()  # type: ignore[attr-defined]
+    part.ctx = ast.Store()
     place = context.visit(copy.deepcopy(underlying_tensor(parameter)))
     one_row = of_one_row(parameter, context)
     read = in_torchs_shape(underlying_tensor(parameter), context) if one_row else copy.deepcopy(place)

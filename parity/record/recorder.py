@@ -283,6 +283,7 @@ def record_start(side: Side, writer: TraceWriter) -> None:
 
 PER_SEED = 4096  # values kept of a tensor for each seed
 FIRST_SEED = 1000
+ALIKE = 1e-6  # of the largest: as far as computed numbers are one number
 
 
 def add_initial_values(writer: TraceWriter, seeds: int, draw: Callable[[int], Mapping[str, np.ndarray]]) -> None:
@@ -295,7 +296,16 @@ def add_initial_values(writer: TraceWriter, seeds: int, draw: Callable[[int], Ma
                 flat = flat[sample_positions(flat.size, PER_SEED)]
             pooled.setdefault(name, []).append(flat.copy())
     for name, parts in pooled.items():
-        writer.add("init", DISTRIBUTION, name, np.concatenate(parts), whole=True)
+        writer.add("init", DISTRIBUTION, name, np.concatenate(_independent(parts)), whole=True)
+
+
+def _independent(parts: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+    """The values of each model; one of them where all are computed from one that was drawn, as `bias / weight.std()`
+    of a constant bias: as many of them would pass for as many draws."""
+    with np.errstate(invalid="ignore"):  # infinities, as in a mask
+        alike = all(part.size > 1 and np.ptp(part) <= ALIKE * np.abs(part).max() for part in parts)
+        constant = alike and np.ptp([part[0] for part in parts]) <= ALIKE * np.abs(parts[0]).max()
+    return [part[:1] for part in parts] if alike and not constant else parts
 
 
 def record_evaluation(side: Side, inputs: Inputs, writer: TraceWriter) -> None:

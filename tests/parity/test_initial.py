@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -137,7 +138,7 @@ def test_values_are_pooled_over_seeds_and_large_tensors_sampled(tmp_path: Path) 
 
     def draw(seed: int) -> dict[str, np.ndarray]:
         drawn.append(seed)
-        return {"large": np.full((100, 100), seed, np.float32), "small": np.full((2, 3), seed, np.float32)}
+        return {name: seed + np.arange(n, dtype=np.float32) / n for name, n in (("large", 10_000), ("small", 6))}
 
     writer = TraceWriter(tmp_path, {}, sample=10)
     add_initial_values(writer, 3, draw)
@@ -147,3 +148,22 @@ def test_values_are_pooled_over_seeds_and_large_tensors_sampled(tmp_path: Path) 
     large, small = (trace.array(("init", DISTRIBUTION, name, 0)) for name in ("large", "small"))
     assert len(large) == 3 * PER_SEED and len(small) == 18  # whatever the sample size of the trace
     assert [int(value) for value in small[::6]] == drawn
+
+
+@pytest.mark.parametrize(
+    ("draw", "kept"),
+    [
+        (lambda rng: np.full(16, -2 / rng.standard_normal(), np.float32), 3),  # one drawn number for each model
+        (lambda rng: np.full(16, 0.5, np.float32), 48),
+        (lambda rng: np.full(16, -np.inf, np.float32), 48),
+        (lambda rng: rng.standard_normal(16).astype(np.float32), 48),
+        (lambda rng: rng.integers(0, 2, 16).astype(np.float32), 48),
+        (lambda rng: rng.standard_normal(1).astype(np.float32), 3),
+    ],
+)
+def test_what_one_number_decides_counts_once(tmp_path: Path, draw: Any, kept: int) -> None:
+    writer = TraceWriter(tmp_path / "trace", {}, None)
+    add_initial_values(writer, 3, lambda seed: {"bias": draw(np.random.default_rng(seed))})
+    writer.close()
+    (entry,) = Trace(tmp_path / "trace").select("init", DISTRIBUTION)
+    assert tuple(entry.shape) == (kept,)

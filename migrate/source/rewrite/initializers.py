@@ -75,8 +75,8 @@ def write_value(context: Context, source: ast.expr, target: ast.expr, value: ast
     """Give a tensor other values: a parameter stays the same object with its name, and a function's argument stays the
     caller's tensor.
 
-    A parameter's own memory gets them, but for `__init__`: what is compiled, as MindSpore's optimizers are, never sees
-    what `set_data` puts in place, and would train the weights of before.
+    A parameter's own memory gets them: what is compiled, as MindSpore's optimizers are, never sees what `set_data` puts
+    in place, and would train the weights of before; and to a view that is put there nothing can be assigned.
     """
     tensor = underlying_tensor(source)
     if vars(tensor).get("of_caller") and isinstance(target, ast.Name) and not is_parameter(tensor):
@@ -92,9 +92,8 @@ def write_value(context: Context, source: ast.expr, target: ast.expr, value: ast
             target = substitute(target, lambda node: place if node is whole else None)
         target.ctx = ast.Store()  # type: ignore[attr-defined]
         return [ast.Assign([target], value)]
-    if context.in_python:
-        return [ast.Expr(method_call(target, "set_data", value))]
-    return [ast.Expr(ast.Call(context.name("mindspore.ops.assign"), [target, _stopped(context, value)], []))]
+    value = value if context.in_python else _stopped(context, value)
+    return [ast.Expr(ast.Call(context.name("mindspore.ops.assign"), [target, value], []))]
 
 
 def is_parameter(node: ast.expr) -> bool:

@@ -84,7 +84,7 @@ def test_weights_of_layers_of_one_row_have_torchs_shape(users: Users) -> None:
     for name in ("one_row", "one_row_of_taps"):
         found = users[name]
         found.agrees()
-        found.holds("self.mix.weight.set_data(ops.unsqueeze(steps, 2))", "w = ops.squeeze(self.mix.weight, 2)")
+        found.holds("ops.assign(self.mix.weight, ops.unsqueeze(steps, 2))", "w = ops.squeeze(self.mix.weight, 2)")
         found.holds("self.shifted.weight.data[:, :, 0, 2:] = 0", "self.shifted.weight.data[0, 1] = 0.25")
         found.holds("self.made.weight = Parameter(ops.unsqueeze(steps - 0.5, 2)", "w[:, :, 0] @ x")
         found.holds("2 * ops.squeeze(self.made.weight, 2)", "ops.squeeze(self.made.weight, 2)[:, :, 1:]")

@@ -60,6 +60,11 @@ def go_on(step: TrainStep, given: Mapping[str, np.ndarray]) -> list[str]:
 FLAG, REDUCER = "reducer_flag", "grad_reducer"  # as MindSpore's own training cells name them
 
 
+def memory_of(parameter: Parameter) -> int:
+    """Where a parameter has its values; 0 where this MindSpore does not say."""
+    return parameter.data_ptr() if hasattr(parameter, "data_ptr") else 0
+
+
 class MindSporeSide(Side):
     """A MindSpore net at the starting weights, with the step that the recipe describes and training runs.
 
@@ -96,7 +101,7 @@ class MindSporeSide(Side):
         self._own_start = [(parameter, parameter.asnumpy().copy()) for parameter in self._own_state()]
         self._kept = KeptOptimizer()
         self.restart()
-        self._memory = {c.name: c.parameter.data_ptr() for c in self.held if c.parameter.requires_grad}
+        self._memory = {c.name: memory_of(c.parameter) for c in self.held if c.parameter.requires_grad}
 
     def _plain_values(self) -> list[tuple[Any, dict[str, Any]]]:
         """The plain values among the attributes of the user's own step, and of each object in it, such as counters, and
@@ -238,7 +243,7 @@ class MindSporeSide(Side):
     def replaced(self) -> list[str]:
         """The weights that have other memory than they began with, by torch's names: an optimizer that has run goes on
         updating the memory of before."""
-        moved = [c for c in self.held if c.parameter.data_ptr() != self._memory.get(c.name, c.parameter.data_ptr())]
+        moved = [c for c in self.held if c.name in self._memory and memory_of(c.parameter) != self._memory[c.name]]
         return list(self._as_torch({c.name: c.parameter for c in moved}))
 
     def buffers(self) -> Arrays:

@@ -76,9 +76,8 @@ def start(model: str, shapes: Sequence[str], folder: Path, *, seed: int, batch: 
     weights, inputs = (folder / name for name in PROOF_FILES)
     outputs = report["outputs"]
     plain = report["alone"] and len(outputs) == 1 and len(outputs[0]) == 2
-    plain = (
-        plain and outputs[0][:1] == report["inputs"][0][:1]
-    )  # a row for each example, and not for each of its tokens
+    # a row for each example, and not for each of its tokens
+    plain = plain and outputs[0][:1] == report["inputs"][0][:1]
     count, call = len(report["inputs"] or ()), report["call"]
     held = report["saved"], report["trains"]
     return ProofInputs(weights, None if outputs is None else inputs, plain and call is None, count, call, *held)

@@ -2,7 +2,7 @@
 
 A tensor that one side lacks, freezes, or holds in another shape is recorded by the side that has it, and so it is a
 finding wherever it should have been compared. Here it gets its reason, its place in the user's file, and what to write;
-and it is the cause of what fails with it.
+and it is the cause of what fails with it. So are weights that MindSpore's side had in other memory after its steps.
 """
 
 from __future__ import annotations

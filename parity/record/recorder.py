@@ -321,8 +321,9 @@ def record_evaluation(side: Side, inputs: Inputs, writer: TraceWriter) -> None:
 
 def _sums_of(side: Side) -> dict[str, int]:
     """Checksums of what the model has: a forward pass may write into its weights, too."""
+    values = {**side.parameters(), **side.buffers()}
     return {
-        n: zlib.crc32(np.ascontiguousarray(array).data) for n, array in {**side.parameters(), **side.buffers()}.items()
+        name: zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data) for name, array in values.items()
     }
 
 

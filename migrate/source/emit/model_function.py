@@ -32,7 +32,7 @@ from ..observe.observations import (
     callees_of,
     parts,
 )
-from ..rewrite.complex_tensors import as_buffers
+from ..rewrite.argument_kinds import as_buffers
 from ..rewrite.context import ObservedArgument, Problem, Program, Unwritable, expression, set_receivers
 from ..rewrite.library_lookups import write_reference
 from ..rewrite.row_calls import bind_arguments, known_argument, with_initial_values, write_call

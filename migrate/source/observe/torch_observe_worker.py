@@ -486,9 +486,7 @@ def _functions(files: Container[str]) -> dict[tuple[str, CodeType], list[Functio
     simplified = vars(sys.modules[for_training.__module__])
     for owner in (simplified, *(vars(one) for one in simplified.values() if isinstance(one, type))):
         named += [one for one in owner.values() if type(one) is FunctionType]
-    known = {
-        id(function): function for function in named
-    }  # which gc does not give where somebody has frozen what was there
+    known = {id(function): function for function in named}  # gc does not give what somebody has frozen
     # not isinstance, which fails on a dead weak proxy, and a library may leave some
     others = [thing for thing in gc.get_objects() if type(thing) is FunctionType and id(thing) not in known]
     for function in (*known.values(), *others):

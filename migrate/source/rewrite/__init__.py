@@ -5,7 +5,7 @@
 ORDER = (
     "autograd_functions",
     "devices_and_no_grad",
-    "complex_tensors",
+    "argument_kinds",
     "einops_patterns",
     "initializers",
     "library_lookups",

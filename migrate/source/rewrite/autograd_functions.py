@@ -1,4 +1,5 @@
-"""An autograd.Function with a gradient of its own, as a Cell with `bprop`.
+"""An autograd.Function with a gradient of its own, as a Cell with `bprop`; and checkpointing, by which torch's autograd
+computes twice to save memory, which is left out.
 
 What torch's context keeps for the backward is often what forward is given or gives back, which bprop has as well: then
 forward is `construct` as it is. Anything else forward computes once more, in bprop.
@@ -482,8 +483,16 @@ def refused(error: ast.expr) -> ast.stmt:
     return raises
 
 
-# Conditions by which torch only saves memory: whether a gradient is asked for decides between a call and the same one
-# under checkpointing
+# Checkpointing, and conditions by which torch only saves memory: whether gradients are needed decides between a call
+# and the same one under checkpointing
+
+
+@handles(CHECKPOINT)
+def checkpointed(call: ast.Call, context: Context) -> ast.expr:
+    """The call without checkpointing."""
+    words = [word for word in call.keywords if word.arg not in SPARING]
+    function, *args = call.args
+    return context.kept(replacing(ast.Call(function, args, words), call))
 
 
 @handles(syntax=[ast.IfExp])
@@ -502,15 +511,15 @@ def branches_saving_memory(node: ast.If, context: Context) -> list[ast.stmt] | N
 
 
 @handles(syntax=[ast.Assign], stage=Stage.IN_PLACE)
-def asked_to_save_memory(node: ast.Assign, context: Context) -> list[ast.stmt] | None:
+def flag_saving_memory(node: ast.Assign, context: Context) -> list[ast.stmt] | None:
     """Nothing for `needed = x.requires_grad or y.requires_grad`, where that only decides about checkpointing."""
     match node.targets, context.function:
         case [ast.Name(name)], ast.FunctionDef() if _asks_gradient(node.value):
             inside = [*ast.walk(context.function)]
             reads = {id(one) for one in inside if isinstance(one, ast.Name) and one.id == name and _is_read(one)}
             tests = [one for one in inside if isinstance(one, (ast.If, ast.IfExp)) and _same_side(one, context)]
-            asked = {id(part) for one in tests for part in ast.walk(one.test)}
-            return [] if reads and reads <= asked else None
+            in_tests = {id(part) for one in tests for part in ast.walk(one.test)}
+            return [] if reads and reads <= in_tests else None
     return None
 
 

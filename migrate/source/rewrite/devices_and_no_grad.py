@@ -1,5 +1,5 @@
-"""Devices: a model's questions about where its tensors are, answered as for torch's CPU; contexts such as no_grad, what
-asks for a gradient or refuses it (`requires_grad`), and checkpointing.
+"""Devices: a model's questions about where its tensors are, answered as for torch's CPU; contexts such as no_grad, and
+what asks for a gradient or refuses it (`requires_grad`).
 
 MindSpore's device is that of the process, and all tensors of its nets are there; torch's model is compared on the CPU.
 So a device is a string in the new file, a tensor's is `"cpu"`, and questions about it have a fixed answer. As in torch,
@@ -42,7 +42,6 @@ from ..observe.observations import (
     set_callee,
     set_kinds,
 )
-from .autograd_functions import CHECKPOINT, SPARING
 from .context import UNSEEN, Context, Problem, Stage, Unwritable, handles, row_of
 
 DEVICE = ObjectKind("torch.device")
@@ -474,14 +473,6 @@ def _begins_with_weight(cls: str) -> bool:
     row = row_of(cls)
     switches = () if row is None else {argument.torch for argument in row.arguments} & {"affine", "elementwise_affine"}
     return row is not None and bool(row.state) and row.state[0].torch == "weight" and not switches
-
-
-@handles(CHECKPOINT)
-def checkpointed(call: ast.Call, context: Context) -> ast.expr:
-    """The call without checkpointing, by which torch computes twice to save memory."""
-    words = [word for word in call.keywords if word.arg not in SPARING]
-    function, *args = call.args
-    return context.kept(replacing(ast.Call(function, args, words), call))
 
 
 # Questions about torch itself, answered by their value in the run

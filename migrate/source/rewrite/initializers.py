@@ -1,8 +1,9 @@
 """Assigning a tensor's values; and initial values of parameters, by functions of torch.nn.init, called or passed on,
 and by `weight.data.normal_()`.
 
-Each becomes `tensor.set_data(initializer(Rule(…), tensor.shape, tensor.dtype))`. The weight of a Conv1d, which has one
-more axis in MindSpore, is read and written in torch's shape.
+Values are assigned to a parameter's own memory, `ops.assign(weight, values)`; an initial value becomes
+`tensor.set_data(initializer(Rule(…), tensor.shape, tensor.dtype))`. The weight of a Conv1d, which has one more axis in
+MindSpore, is read and written in torch's shape.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from ..observe.observations import (
     kinds_of,
     observed,
 )
-from .complex_tensors import tensors_of_loss
+from .argument_kinds import tensors_of_loss
 from .context import Context, Namer, ObservedArgument, Program, Unwritable, handles, set_receivers
 from .initializers import filling_function, fills
 from .row_calls import arguments_of, call_through_variable, is_variable, only_as_seen, with_initial_values, write_call

@@ -30,8 +30,8 @@ from ...source_files import all_parameters, defaults_of, literal, local_names, s
 from ..observe.instrument import INSIDE, always_evaluated
 from ..observe.observations import ModuleKind, callees_of, kinds_of, reached, replacing, set_callee
 from . import (
+    argument_kinds,
     autograd_functions,
-    complex_tensors,
     control_flow,
     dataclasses_and_configs,
     devices_and_no_grad,
@@ -59,7 +59,7 @@ from .views import write_through_views
 # the files whose import registers their handlers; ORDER says whose come first
 HANDLERS = (
     *(autograd_functions, einops_patterns, library_lookups, dataclasses_and_configs, modules, initializers, tensors),
-    *(graph_mode, control_flow, complex_tensors, devices_and_no_grad, replaced_methods),
+    *(graph_mode, control_flow, argument_kinds, devices_and_no_grad, replaced_methods),
 )
 
 

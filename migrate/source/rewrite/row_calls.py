@@ -28,7 +28,7 @@ from ..observe.observations import (
     kinds_of,
     of_constant,
 )
-from .complex_tensors import are_tensors, as_buffers, by_class, call_with_complex, pythons_number, write_template
+from .argument_kinds import are_tensors, as_buffers, by_class, call_with_complex, pythons_number, write_template
 from .context import (
     UNSEEN,
     Asked,

@@ -36,7 +36,7 @@ from ..observe.observations import (
     replacing,
     set_callee,
 )
-from .complex_tensors import NUMPYS, pythons_number
+from .argument_kinds import NUMPYS, pythons_number
 from .context import (
     Context,
     ObservedArgument,

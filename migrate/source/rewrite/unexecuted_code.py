@@ -53,7 +53,7 @@ from ..observe.observations import (
 from . import replaced_methods as methods
 from . import signatures
 from .aliasing import LOST
-from .complex_tensors import COMPLEX, may_be_complex, of_dtype, sized
+from .argument_kinds import COMPLEX, may_be_complex, of_dtype, sized
 from .context import UNSEEN, Context, Unwritable, has_handler, row_of
 from .dataclasses_and_configs import is_enum, is_settings, kinds_before, takes_items
 from .devices_and_no_grad import says_how, without_try

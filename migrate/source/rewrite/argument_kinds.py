@@ -1,6 +1,6 @@
-"""Calls that are written by a template, what a model does with complex tensors, as torch.fft gives them: their parts,
-products and absolute values; tensors of several dtypes that are joined; the labels of a cross-entropy, the weights of
-losses; and NumPy's numbers."""
+"""Calls that are written by the kinds of what they are given: by a template, for complex tensors, as torch.fft gives
+them, for tensors of several dtypes that are joined, the labels of a cross-entropy, the weights of losses, NumPy's and
+whole numbers; and calls of one of several classes that a variable holds."""
 
 from __future__ import annotations
 

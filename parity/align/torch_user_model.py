@@ -191,9 +191,9 @@ def _from_spec(spec: Spec, notes: list[str]) -> Any:
 
 
 def tensors(images: Images, dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, ...]:
-    """The model's arguments: floating ones in `dtype`, whole numbers as they are."""
+    """The model's arguments: floating ones in `dtype`, whole numbers as they are; copies, which it may write into."""
     arrays = images if isinstance(images, tuple) else (images,)
-    found = [torch.from_numpy(array) for array in arrays]
+    found = [torch.from_numpy(array).clone() for array in arrays]
     return tuple(x.to(dtype) if x.is_floating_point() else x for x in found)
 
 

@@ -383,7 +383,8 @@ class TorchSide(Side):
         return fixed(self.model, draws, self.shared)
 
     def inputs(self, images: Images) -> tuple[torch.Tensor, ...]:
-        """The model's arguments: floating ones in this side's dtype and layout, whole numbers as they are."""
+        """The model's arguments: floating ones in this side's dtype and layout, whole numbers as they are; copies, for
+        a model may write into what it is given."""
         return tuple(self._input(array) for array in (images if isinstance(images, tuple) else (images,)))
 
     def batch(self, images: Images, labels: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
@@ -392,13 +393,13 @@ class TorchSide(Side):
 
     def _input(self, array: np.ndarray) -> torch.Tensor:
         if array.dtype.kind != "f":
-            return torch.from_numpy(array).to(self.device)
+            return torch.from_numpy(array).to(self.device, copy=True)
         array = jiggled(array, self.variant) if self.variant > 1 else array
         return in_layout(self._moved(array), channels_last=self.channels_last)
 
     def _moved(self, array: np.ndarray) -> torch.Tensor:
         """A floating array where this side runs, in its precision."""
-        return torch.from_numpy(array).to(self.device, self.dtype)
+        return torch.from_numpy(array).to(self.device, self.dtype, copy=True)
 
     def _leaves(self, seen: Seen) -> AbstractContextManager[None]:
         return leaf_outputs(self.model, seen, self.alignment)
@@ -410,7 +411,7 @@ class TorchSide(Side):
         return {name: array for name, array in arrays.items() if name in self.alignment.torch_names}
 
     def _labels(self, labels: np.ndarray) -> torch.Tensor:
-        return torch.from_numpy(labels).to(self.device) if labels.dtype.kind != "f" else self._moved(labels)
+        return torch.from_numpy(labels).to(self.device, copy=True) if labels.dtype.kind != "f" else self._moved(labels)
 
 
 @contextmanager

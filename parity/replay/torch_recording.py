@@ -442,6 +442,8 @@ def record_step(
 
     def run(model: nn.Module) -> torch.Tensor:
         given = [x.requires_grad_(image_gradient and x.is_floating_point()) for x in map(first, arrays)]
+        if image_gradient and len(given) > 1:  # a model may write into one of them, and torch refuses that of a leaf
+            given = [x.clone() if x.requires_grad else x for x in given]
         return loss(model(*given), first(labels)).sum()
 
     with fixed(model, Draws(1)) as draws:

@@ -19,7 +19,7 @@ import torch
 from torch import nn
 
 from ....training.step import torch_step
-from ...align.torch_user_model import replay_loss
+from ...align.torch_user_model import replay_loss, tensors
 from ...noise import UsualNoise
 from ...record.torch_kinks import KinkSides, taking
 from ...result import Cause, Finding
@@ -162,10 +162,7 @@ def _clipped_separately(context: Context) -> list[Cause]:
         for images, labels in batches:
             model = copy.deepcopy(context.model).double().train()
             own = {n: p for n, p in model.named_parameters() if p.requires_grad}
-            arrays = images if isinstance(images, tuple) else (images,)
-            outputs = model(
-                *(torch.from_numpy(x).double() if x.dtype.kind == "f" else torch.from_numpy(x) for x in arrays)
-            )
+            outputs = model(*tensors(images, torch.float64))
             found = torch.autograd.grad(
                 loss(outputs, torch.from_numpy(labels)).sum(), list(own.values()), allow_unused=True
             )
@@ -398,7 +395,7 @@ def _gradients(context: Context, loss: Loss, step: int, dtype: torch.dtype) -> t
     model = copy.deepcopy(context.model).to(dtype).train()
     parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
     half = recipe.amp is not None and recipe.amp.level != "O0"
-    x = torch.from_numpy(inputs.images[step - 1]).to(dtype)
+    x = torch.from_numpy(inputs.images[step - 1]).to(dtype, copy=True)  # a model may write into what it is given
     y = torch.from_numpy(inputs.labels[step - 1])
     y = y.to(dtype) if y.is_floating_point() else y
     sums: list[Arrays] = [{}, {}]

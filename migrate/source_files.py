@@ -116,7 +116,7 @@ class SourceFiles:
 
     def docstring_of(self, qualified: str) -> str:
         """The docstring of the file of a class or function, where it is a short one."""
-        file = self.modules.get(qualified.rpartition(".")[0])
+        file = self.modules.get(self.module_of(qualified))
         text = (ast.get_docstring(self.tree(file)) or "").strip() if file is not None else ""
         odd = '"""' in text or "\\" in text or text.endswith('"') or len(text.splitlines()) > MOST_LINES
         return "" if odd else text
@@ -201,7 +201,7 @@ class SourceFiles:
     def _owners(self) -> dict[str, list[Function]]:
         """Every class in the files -> its methods that ran."""
         found: dict[str, list[Function]] = {
-            f"{module}.{name}": [] for module, file in self.modules.items() for name in _defined(file).classes
+            f"{module}.{name}": [] for module, file in self.modules.items() for name in _defined(file)[0]
         }
         for function in self.facts.functions:
             owner, dot, _ = function.qualified.rpartition(".")
@@ -212,7 +212,7 @@ class SourceFiles:
     def _assigned(self) -> Iterator[str]:
         """What the files define at the top by assignment, such as named tuples."""
         for module, file in self.modules.items():
-            yield from (f"{module}.{name}" for name in _defined(file).assigned)
+            yield from (f"{module}.{name}" for name in _defined(file)[1])
 
     def node(self, function: Function) -> ast.FunctionDef | None:
         """The definition of a function that ran."""
@@ -220,42 +220,43 @@ class SourceFiles:
 
     def class_of(self, name: str) -> tuple[str, ast.ClassDef] | None:
         """The file and the definition of a class of the model's packages, by its full name; None for any other."""
-        module, _, last = name.rpartition(".")
-        file = self.all_files.get(module)
-        node = None if file is None else self.class_node(file, last)
+        file = self.all_files.get(module := self.module_of(name))
+        node = None if file is None else self.class_node(file, name.removeprefix(f"{module}."))
         return None if file is None or node is None else (file, node)
 
+    def module_of(self, name: str) -> str:
+        """The module of a full name: what stands before its last dot, and of a class within a class before both."""
+        module = name.rpartition(".")[0]
+        file = self.all_files.get(outer := self.module_of(module)) if module and module not in self.all_files else None
+        return module if file is None or self.class_node(file, name.removeprefix(f"{outer}.")) is None else outer
+
     def class_node(self, file: str, name: str) -> ast.ClassDef | None:
-        """The definition of a class."""
+        """The definition of a class; name: `Outer.Inner` for a class within a class."""
         if file not in self._classes:
-            found = self._classes[file] = {}
-            for node in ast.walk(self.tree(file)):
-                if isinstance(node, ast.ClassDef):
-                    found.setdefault(node.name, node)
+            nodes = [node for node in ast.walk(self.tree(file)) if isinstance(node, ast.ClassDef)]
+            self._classes[file] = {node.name: node for node in reversed(nodes)} | dict(classes_in(self.tree(file)))
         return self._classes[file].get(name)
 
 
-@dataclass(frozen=True)
-class Defined:
-    """The names that a file defines at its top: its classes, and the names that it assigns."""
-
-    classes: tuple[str, ...]
-    assigned: tuple[str, ...]
-
-
-def _defined(file: str) -> Defined:
-    status = Path(file).stat()
-    return _defined_in(file, status.st_mtime_ns, status.st_size)
+def _defined(file: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The classes that a file defines at its top, those within them, and the names that it assigns there."""
+    return _defined_in(file, (status := Path(file).stat()).st_mtime_ns, status.st_size)
 
 
 @lru_cache(maxsize=4096)  # most of a library's many files are read only for this
-def _defined_in(file: str, *_: int) -> Defined:
-    body = ast.parse(Path(file).read_bytes()).body
-    targets = [target for node in body if isinstance(node, ast.Assign) for target in node.targets]
-    return Defined(
-        tuple(node.name for node in body if isinstance(node, ast.ClassDef)),
-        tuple(target.id for target in targets if isinstance(target, ast.Name)),
-    )
+def _defined_in(file: str, *_: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    tree = ast.parse(Path(file).read_bytes())
+    targets = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
+    names = (target.id for target in targets if isinstance(target, ast.Name))
+    return tuple(name for name, _ in classes_in(tree)), tuple(names)
+
+
+def classes_in(node: ast.Module | ast.ClassDef, outer: str = "") -> Iterator[tuple[str, ast.ClassDef]]:
+    """The classes of a file's top and those within them, by name: `Outer`, `Outer.Inner`."""
+    for inner in node.body:
+        if isinstance(inner, ast.ClassDef):
+            yield outer + inner.name, inner
+            yield from classes_in(inner, f"{outer}{inner.name}.")
 
 
 def own_nodes(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> Iterator[ast.AST]:

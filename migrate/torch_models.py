@@ -269,6 +269,12 @@ def _parameters(builder: Callable[..., Any]) -> set[str]:
     return set(inspect.signature(builder).parameters)
 
 
+def in_mode(model: torch.nn.Module, *, training: bool) -> torch.nn.Module:
+    """The model, in training or in evaluation mode; a `train` of its own may return nothing."""
+    _ = model.train() if training else model.eval()
+    return model
+
+
 def quietly() -> None:
     """Suppress the model's warnings: they are for users who train it."""
     warnings.simplefilter("ignore")

@@ -129,10 +129,8 @@ def _value(node: ast.expr, made: Made, facts: SourceFiles) -> Any:
 
 def _fields(cls: str, facts: SourceFiles) -> tuple[list[str], dict[str, Any]]:
     """The fields of a dataclass in their order, and the defaults that are plain."""
-    module, _, name = cls.rpartition(".")
-    file = facts.modules.get(module)
-    node = None if file is None else facts.class_node(file, name)
-    lines = [line for line in (node.body if node is not None else ()) if isinstance(line, ast.AnnAssign)]
+    place = facts.class_of(cls)
+    lines = [line for line in (place[1].body if place is not None else ()) if isinstance(line, ast.AnnAssign)]
     fields = {line.target.id: literal(line.value) for line in lines if isinstance(line.target, ast.Name)}
     return list(fields), {name: value for name, (known, value) in fields.items() if known and value is not None}
 

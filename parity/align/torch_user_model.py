@@ -30,6 +30,7 @@ from ...errors import BadInput, BadTrace, Unsupported, WorkerFailed
 from ...migrate import torch_models as torch_zoo
 from ...migrate.model_spec import Spec, parse
 from ...migrate.source.observe.torch_simplified_transformers import for_training
+from ...migrate.torch_models import in_mode
 from ...training.models import torch_models
 from ...training.models.model_names import flat, of_batch
 from ...training.recipe.schema import Recipe
@@ -228,7 +229,7 @@ def _described(
         module.register_forward_hook(_leaving(watch, path))
     with torch.enable_grad():
         given = inputs if tokens else (inputs[0].requires_grad_(),)
-        outputs = run_users("the torch model", lambda: model.train()(*given))
+        outputs = run_users("the torch model", lambda: in_mode(model, training=True)(*given))
     reached = _leaves_of(flat(outputs, torch.Tensor))
     shapes = tuple(of_batch(tuple(x.shape), len(arrays[0]), len(inputs[0]), batch) for x in flat(outputs, torch.Tensor))
     values = Values.of(_numpy(next(iter(flat(outputs, torch.Tensor)), torch.zeros(0))))

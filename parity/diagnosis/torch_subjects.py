@@ -21,6 +21,7 @@ import torch
 from torch import nn
 
 from ...errors import MsmigrateError, WorkerFailed
+from ...migrate.torch_models import in_mode
 from ..align.alignment import Cut
 from ..noise import UsualNoise
 from ..record.randomness import Draws
@@ -387,7 +388,7 @@ class NetPass:
 
     def _in_net(self, name: str, inputs: tuple[Any, ...], expected: RecordedTensor) -> LayerInNet:
         training = self.mode == "train"
-        net = self.context.model.train(training)  # the net decides which of its layers train
+        net = in_mode(self.context.model, training=training)  # which decides which of its layers train
         module = copied(dict(net.named_modules())[name], torch.float32)
 
         def around(copy: nn.Module) -> AbstractContextManager[object]:
@@ -421,7 +422,7 @@ class ReplayTraces:
         outcome = module_calls.Outcome.of(self.mindspore)
         self.shared, self.made, self.unwired = outcome.cells, outcome.made, outcome.unwired
         self.torch = [Trace(context.folder / name) for name in torch_runs(context.folder, replayed)]
-        self.modules = dict(context.model.train().named_modules())  # the net's own train(): it may keep layers frozen
+        self.modules = dict(in_mode(context.model, training=True).named_modules())  # its own train() may freeze layers
         self.usual = UsualNoise(self.torch, context.traces.alone[1])
 
     @cached_property

@@ -28,6 +28,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+from ...migrate.torch_models import in_mode
 from ..noise import Kernel, kernels
 from ..run_folder import TORCH32, TORCH32_AGAIN, TORCH32_OTHER, TORCH64
 from .torch_device import CPU, of_reference
@@ -358,7 +359,7 @@ def try_layouts(model: nn.Module, *inputs: torch.Tensor) -> None:
 
     inputs: a batch, any dtype; the model is left as it is.
     """
-    trial = model_in_layout(copy.deepcopy(model).train(), channels_last=True)
+    trial = model_in_layout(in_mode(copy.deepcopy(model), training=True), channels_last=True)
     given = [in_layout(x, channels_last=True) for x in inputs]
     with torch.no_grad():
         with suppress(Exception):  # two examples show it as well, unless the model only takes the batch's number

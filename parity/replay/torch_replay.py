@@ -19,6 +19,7 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
+from ...migrate.torch_models import in_mode
 from ...training.models.model_names import fields_of, flat
 from ...workers.worker import progress
 from ..align.user_model import plain_values, put_back
@@ -70,7 +71,7 @@ class Alone:
         self.device = device
         self.channels_last = channels_last
         moved = torch.nn.Module.to(copy.deepcopy(model).to(device), dtype)  # a class's own `to` may take a device alone
-        self.model = model_in_layout(moved, channels_last=channels_last).train()
+        self.model = in_mode(model_in_layout(moved, channels_last=channels_last), training=True)
         self.modules = dict(self.model.named_modules())
         buffers = self.model.named_buffers(remove_duplicate=False)
         self._start = {name: buffer.clone() for name, buffer in buffers}

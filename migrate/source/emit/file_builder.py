@@ -37,7 +37,7 @@ from ..rewrite.rewriter import list_method, popped_names, rewrite_function, unse
 from ..rewrite.signatures import SignatureRewriter, names_in
 from ..variations import Variation, variations
 from . import names_and_imports
-from .idle_layers import completed, freeze_idle_layers
+from .idle_layers import append, completed, freeze_idle_layers, keep_cell_list
 from .model_function import ModelFunction, hoisted
 from .names_and_imports import Imports, report_undefined, said_at_top, undefined
 from .unused_code import defines, fill_empty_blocks, lost_arguments, tidy
@@ -221,7 +221,8 @@ class FileBuilder(Program):
         """The name in the new file of a class, function or constant: `pkg.layers.Block`, `layers.py:WIDTH`."""
         module, _, name = qualified.rpartition(".")
         key = f"{self.modules[module]}:{name}" if qualified in self.assigned else qualified
-        return self.new_names.get(key, short(key).rpartition(":")[2])
+        nested = qualified in self.owners and module in self.owners  # a class within a class
+        return self.new_names.get(key, f"{short(module)}_{name}" if nested else short(key).rpartition(":")[2])
 
     def define(self, qualified: str) -> None:
         """Translate a class or function, after those that it uses."""
@@ -275,15 +276,15 @@ class FileBuilder(Program):
 
     def noted(self, qualified: str, made: ast.stmt) -> list[ast.stmt]:
         """A class, function or constant of the model, with its comments."""
-        module, _, name = qualified.rpartition(".")
-        file, function = self.modules.get(module), self.functions.get(qualified)
-        node: ast.stmt | None = None
-        if file is not None:
-            node = self.class_node(file, name) if function is None else self.node(function)
-        elif (place := qualified.rpartition(":"))[0] in self.all_files.values():
-            file, constant = place[0], self.origin(place[0], place[2], far=0)
-            node = constant and constant.node
-        return [made] if node is None or file is None else with_notes([made], self.notes_of(file, node))
+        known: tuple[str, ast.stmt | None] | None = self.class_of(qualified)
+        if (function := self.functions.get(qualified)) is not None:
+            known = function.file, self.node(function)
+        elif known is None and (place := qualified.rpartition(":"))[0] in self.all_files.values():
+            constant = self.origin(place[0], place[2], far=0)
+            known = None if constant is None else (place[0], constant.node)
+        if known is None or known[1] is None:
+            return [made]
+        return with_notes([made], self.notes_of(known[0], known[1]))
 
     def _of_name(self, qualified: str) -> tuple[Function | None, ast.FunctionDef | None]:
         """The function of a name, or the one around one that is handed to the model; and its definition."""
@@ -303,10 +304,8 @@ class FileBuilder(Program):
         self.definitions[qualified] = made
 
     def _class(self, qualified: str) -> None:
-        module, _, _ = qualified.rpartition(".")
-        file = self.modules.get(module)
-        node = None if file is None else self.class_node(file, qualified.removeprefix(f"{module}."))
-        if file is None or node is None:
+        file, node = self.class_of(qualified) or ("", None)
+        if node is None:
             return
         if dataclasses_and_configs.is_configuration(qualified, node, self):
             self.configurations.append(qualified)
@@ -337,6 +336,8 @@ class FileBuilder(Program):
                 elif not INSTALLED.intersection(Path(file).parts):
                     list_method(statement, context)
                 adds |= context.adds
+            elif isinstance(statement, ast.ClassDef):
+                body.append(self._inner(f"{qualified}.{statement.name}"))
             elif not is_dropped(statement):
                 renamed = as_construct(self._attribute(file, statement), self.derives(qualified, MODULE))
                 body += self._noted(file, statement, [renamed])
@@ -353,6 +354,11 @@ class FileBuilder(Program):
         for decorator in kept:
             self._named(file, decorator)
         self.definitions[qualified] = ast.ClassDef(self.called(qualified), bases, [], body or [ast.Pass()], kept)
+
+    def _inner(self, qualified: str) -> ast.stmt:
+        """`Inner = Outer_Inner` for a class within a class, which stands at the new file's top."""
+        self.define(qualified)
+        return ast.Assign([ast.Name(short(qualified), ast.Store())], ast.Name(self.called(qualified), ast.Load()))
 
     def _differentiated(self, qualified: str, file: str, node: ast.ClassDef) -> None:
         """An autograd.Function: a Cell with its gradient; where its backward is the derivative of its forward, only the
@@ -526,22 +532,6 @@ def is_dropped(statement: ast.stmt) -> bool:
         return True
     target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
     return isinstance(target, ast.Name) and (target.id.startswith("__") or target.id == "_version")
-
-
-def keep_cell_list(body: list[ast.stmt]) -> None:
-    """SequentialCell runs the cells of a list that it makes in its own `__init__`: make the list again at the end."""
-    for statement in body:
-        calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
-        own = [c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "__init__"]
-        if any(not call.args for call in own):
-            append([statement], "self.cell_list = list(self.cells())")
-
-
-def append(body: list[ast.stmt], text: str) -> None:
-    """Add a statement to `__init__`."""
-    for statement in body:
-        if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
-            statement.body.append(ast.parse(text).body[0])
 
 
 def unique_names(definitions: Mapping[str, ast.stmt], first: tuple[str, ...], taken: Collection[str]) -> dict[str, str]:

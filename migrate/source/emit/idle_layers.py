@@ -1,5 +1,5 @@
 """Layers that a class makes and never runs are frozen, as they do not train in torch; what a class raises that was
-never made, or has no construct, and what it calls as it is made.
+never made, or has no construct, what it calls as it is made, and a list of cells that it keeps.
 
 torch's optimizer skips parameters without a gradient; MindSpore's gets zeros for them, and decays them. A layer is
 frozen only where no method of the class runs it, or where methods run it only under other settings, as in
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ....mappings.rows import Row
 from ...library_names import CONTAINERS
-from ...source_files import comment, short
+from ...source_files import comment
 from ..observe.observations import (
     CallableKind,
     DtypeKind,
@@ -73,8 +73,8 @@ def freeze_idle_layers(program: Program, definitions: Mapping[str, ast.stmt], mo
 
     more: the code that makes the model from the definitions.
     """
-    files = {program.modules.get(name.rpartition(".")[0]) for name in definitions if name in program.owners}
-    trees = [program.tree(file) for file in files if file is not None]
+    places = [program.class_of(name) for name in definitions if name in program.owners]
+    trees = [program.tree(file) for file in dict.fromkeys(place[0] for place in places if place is not None)]
     if any(_reads_unnamed(tree, UNNAMED) for tree in trees):
         return
     named = _named_elsewhere([*trees, *definitions.values(), *more])
@@ -82,8 +82,7 @@ def freeze_idle_layers(program: Program, definitions: Mapping[str, ast.stmt], mo
         if not isinstance(cell, ast.ClassDef) or qualified not in program.owners or not _is_plain(program, qualified):
             continue
         start = next((n for n in cell.body if isinstance(n, ast.FunctionDef) and n.name == "__init__"), None)
-        of = program.class_node(program.modules[qualified.rpartition(".")[0]], short(qualified))
-        if start is None or of is None:
+        if start is None or program.class_of(qualified) is None:
             continue
         read = _Class(program, qualified, definitions)
         kept = _always_set(start.body)
@@ -147,9 +146,8 @@ class _Class:
         family += [name for name in definitions if qualified in program.facts.bases(name)]
         self.nodes: list[ast.ClassDef] = []
         for name in dict.fromkeys(family):
-            file = program.modules.get(name.rpartition(".")[0])
-            node = None if file is None else program.class_node(file, name.rpartition(".")[2])
-            if file is not None and node is not None:
+            if (place := program.class_of(name)) is not None:
+                file, node = place
                 self.nodes.append(node)
                 self.nodes += [n for n in _derived(program.tree(file), node.name) if n not in self.nodes]
         self.own = self.nodes[0]
@@ -413,3 +411,19 @@ def _of_modules(name: str, program: Program) -> bool:
     file, cls = program.class_of(name) or ("", None)
     bases = [] if cls is None else map(program.names(file).name, cls.bases)
     return name.startswith("torch.nn.") or any(_of_modules(base, program) for base in bases if base != name)
+
+
+def keep_cell_list(body: list[ast.stmt]) -> None:
+    """SequentialCell runs the cells of a list that it makes in its own `__init__`: make the list again at the end."""
+    for statement in body:
+        calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+        own = [c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "__init__"]
+        if any(not call.args for call in own):
+            append([statement], "self.cell_list = list(self.cells())")
+
+
+def append(body: list[ast.stmt], text: str) -> None:
+    """Add a statement to `__init__`."""
+    for statement in body:
+        if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
+            statement.body.append(ast.parse(text).body[0])

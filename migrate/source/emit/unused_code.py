@@ -58,13 +58,12 @@ def tidy(definitions: MutableMapping[str, ast.stmt], more: Sequence[ast.AST]) ->
 def lost_arguments(gone: Mapping[str, set[str]], program: Program) -> Iterator[Problem]:
     """The parameters that `tidy` removed from the user's own classes and functions, for the report."""
     for qualified in program.definitions:
-        module, _, name = qualified.rpartition(".")
-        file, function = program.modules.get(module), program.functions.get(qualified)
+        function, cls = program.functions.get(qualified), program.class_of(qualified)
+        file, node = (function.file, program.node(function)) if function is not None else cls or (None, None)
         if qualified not in gone or file is None or INSTALLED.intersection(Path(file).parts):
             continue
-        node = program.class_node(file, name) if function is None else program.node(function)
         lost = few(sorted(one.lstrip("*") for one in gone[qualified]), 8)
-        text = f"{name} is written without {lost}, which nothing reads: a call that passes it has to change"
+        text = f"{short(qualified)} is written without {lost}, which nothing reads: a call that passes it has to change"
         yield Problem(file, node.lineno if node is not None else 1, text)
 
 

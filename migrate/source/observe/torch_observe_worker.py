@@ -34,7 +34,18 @@ from torch.utils import _pytree as pytree
 from ....errors import BadInput
 from ...library_names import IMPORTED
 from ...model_spec import Spec, parse, place_of, serve
-from ...torch_models import WAYS, Inputs, builder, empty_weights, inputs_for, looks_at_values, quietly, split, twice
+from ...torch_models import (
+    WAYS,
+    Inputs,
+    builder,
+    empty_weights,
+    in_mode,
+    inputs_for,
+    looks_at_values,
+    quietly,
+    split,
+    twice,
+)
 from . import torch_collected_outputs as collected_outputs
 from .instrument import definition, install, instrumented, qualified
 from .observations import Changes, Made, parsed, to_json
@@ -318,9 +329,9 @@ def _run(
         inputs = inputs_for(spec, model, shapes, returned)
         if way.running == "meta":
             inputs = pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to("meta"), inputs)
-        model.eval()(*inputs.eval, **inputs.kwargs)
+        in_mode(model, training=False)(*inputs.eval, **inputs.kwargs)
         try:
-            model.train()(*(map(twice, inputs.train) if way.doubled else inputs.train), **inputs.kwargs)
+            in_mode(model, training=True)(*(map(twice, inputs.train) if way.doubled else inputs.train), **inputs.kwargs)
         except Exception as error:
             vars(error)[IN_TRAINING] = True
             raise

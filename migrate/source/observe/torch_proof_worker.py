@@ -27,7 +27,7 @@ from torch.utils import _pytree as pytree
 from ....errors import BadInput
 from ...library_names import parts_of_distribution
 from ...model_spec import parse, place_of, serve
-from ...torch_models import Inputs, builder, inputs_for, quietly, split
+from ...torch_models import Inputs, builder, in_mode, inputs_for, quietly, split
 from .observations import PROOF_FILES
 from .torch_simplified_transformers import for_training
 
@@ -70,7 +70,7 @@ def report(text: str, folder: str, seed: str, batch: str, steps: str, *given: st
             with torch.no_grad():
                 for each in (*more, made):
                     args, kwargs = with_tensors(whole, each)
-                    found = model.train()(*args, **kwargs)
+                    found = in_mode(model, training=True)(*args, **kwargs)
             break
         except Exception as error:
             why = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"
@@ -169,7 +169,7 @@ def vocabularies(model: torch.nn.Module, whole: Any, inputs: tuple[torch.Tensor,
     hooks = [module.register_forward_pre_hook(note) for module in embeddings]
     try:
         with torch.no_grad():
-            model.eval()(*whole[0], **whole[1])
+            in_mode(model, training=False)(*whole[0], **whole[1])
     except Exception:  # the run in training mode reports it
         sizes.clear()
     finally:

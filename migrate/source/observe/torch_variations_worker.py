@@ -27,7 +27,7 @@ from torch.utils import _pytree as pytree
 
 from ...checkpoint.torch_model_worker import public_name
 from ...model_spec import parse, place_of, serve
-from ...torch_models import builder, inputs_for, let_copy, quietly, split, twice
+from ...torch_models import builder, in_mode, inputs_for, let_copy, quietly, split, twice
 from .observations import EnumMember, Items, Made, Pairs, Reference, from_json
 from .torch_proof_worker import tensors as of_output
 from .torch_simplified_transformers import for_training
@@ -114,7 +114,7 @@ def tried(model: torch.nn.Module, given: list[Any], words: Any, to: Path, huge: 
     }
     fresh = copy.deepcopy(model)
     try:
-        copy.deepcopy(model).train()(*copy.deepcopy(given[1]), **words)
+        in_mode(copy.deepcopy(model), training=True)(*copy.deepcopy(given[1]), **words)
     except Exception:  # one image is too few for a batch's statistics
         given = [given[0], tuple(pytree.tree_map_only(torch.Tensor, twice, part) for part in given[1])]
     plain = ran(fresh, given, words, 1)
@@ -146,7 +146,7 @@ def _draws(model: torch.nn.Module, given: list[Any], words: Any) -> bool:
     """Whether a model draws random numbers in training."""
     before = torch.get_rng_state()
     with torch.no_grad():
-        copy.deepcopy(model).train()(*copy.deepcopy(given[1]), **words)
+        in_mode(copy.deepcopy(model), training=True)(*copy.deepcopy(given[1]), **words)
     return not torch.equal(before, torch.get_rng_state())
 
 
@@ -175,12 +175,12 @@ def ran(model: torch.nn.Module, given: list[Any], words: Any, seed: int) -> dict
     torch.manual_seed(seed)
     np.random.seed(0)
     random.seed(0)
-    found = outputs(model.eval()(*copy.deepcopy(given[0]), **words), "eval")
+    found = outputs(in_mode(model, training=False)(*copy.deepcopy(given[0]), **words), "eval")
     trained, weights = [*copy.deepcopy(given[1])], [p for p in model.parameters() if p.requires_grad]
     if not weights and trained and isinstance(trained[0], torch.Tensor) and trained[0].is_floating_point():
         weights = [trained[0].requires_grad_()]
         trained[0] = trained[0].clone()  # which the model may write into
-    made = model.train()(*trained, **words)
+    made = in_mode(model, training=True)(*trained, **words)
     found |= outputs(made, "train")
     factors = ((o, torch.cos(1.7 * torch.arange(o.numel(), dtype=o.dtype))) for o in tensors(made) if o.requires_grad)
     terms = [(o * factor.reshape(o.shape)).sum() for o, factor in factors]
@@ -192,7 +192,7 @@ def ran(model: torch.nn.Module, given: list[Any], words: Any, seed: int) -> dict
         for parameter in model.parameters():
             if parameter.requires_grad:
                 parameter *= GROWN
-    return found | outputs(model.eval()(*copy.deepcopy(given[0]), **words), "after")
+    return found | outputs(in_mode(model, training=False)(*copy.deepcopy(given[0]), **words), "after")
 
 
 def tensors(value: Any) -> list[torch.Tensor]:

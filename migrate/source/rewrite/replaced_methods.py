@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ...library_names import CONTAINERS, COUNTERPARTS, DROPPED, INSTALLED, MODULE_METHODS, OF_PYTHON, TABLES
-from ...source_files import all_of, alternatives, class_question, defaults_of, literal, local_names, own_nodes
+from ...source_files import all_of, alternatives, class_question, defaults_of, literal, local_names, own_nodes, short
 from ..observe.observations import (
     NONE,
     CallableKind,
@@ -483,11 +483,11 @@ def named_cells(owner: ast.expr, context: Context) -> ast.Call:
 def readable(name: str, program: Program) -> bool:
     """Whether a class of modules or a function of the model's files that never ran can be written by its source alone;
     it is defined then, and a class's bases are noted as if it had run."""
-    module, _, last = name.rpartition(".")
+    module, last, place = program.module_of(name), short(name), program.class_of(name)
     file, node = program.all_files.get(module), None
     if file is None or INSTALLED.intersection(Path(file).parts):
         return False
-    if program.class_of(name) is not None:
+    if place is not None:
         before = any(order[0] == name for order in program.facts.orders)
         noted = _noted_bases(name, program)
         plain = not noted and is_plain(file, last, program)
@@ -506,7 +506,7 @@ def readable(name: str, program: Program) -> bool:
         program.unread |= {name} if known else set()
     if known:
         program.modules.setdefault(module, file)  # also where nothing of that file ran
-        for method in ast.walk((program.class_of(name) or ("", node))[1] or ast.Pass()):
+        for method in ast.walk((place or ("", node))[1] or ast.Pass()):
             for default in defaults_of(method.args).values() if isinstance(method, ast.FunctionDef) else ():
                 named_callable(default, file, program)
         program.define(name)
@@ -516,7 +516,7 @@ def readable(name: str, program: Program) -> bool:
 def note_given(name: str, call: ast.Call, read: Callable[[ast.expr], list[Kind]], program: Program) -> None:
     """Note what a class or function that never ran is given, for its arguments' kinds; where a later call gives another
     kind, it is written anew. read: infers an expression."""
-    module, _, last = name.rpartition(".")
+    module, last = program.module_of(name), short(name)
     ran = name in program.functions or f"{name}.__init__" in program.functions
     if module not in program.all_files or ran or any(isinstance(one, ast.Starred) for one in call.args):
         return

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from ....migrate.torch_models import in_mode
 from ....training.step import torch_step
 from ...align.torch_user_model import replay_loss, tensors
 from ...noise import UsualNoise
@@ -160,7 +161,7 @@ def _clipped_separately(context: Context) -> list[Cause]:
     for what, batches in tried:
         units = np.zeros_like(sides["torch"])
         for images, labels in batches:
-            model = copy.deepcopy(context.model).double().train()
+            model = in_mode(copy.deepcopy(context.model).double(), training=True)
             own = {n: p for n, p in model.named_parameters() if p.requires_grad}
             outputs = model(*tensors(images, torch.float64))
             found = torch.autograd.grad(
@@ -392,7 +393,7 @@ def step_gradients(context: Context, loss: Loss, step: int) -> GradientBasis | N
 
 def _gradients(context: Context, loss: Loss, step: int, dtype: torch.dtype) -> tuple[Arrays, Arrays]:
     recipe, inputs = context.recipe, context.inputs
-    model = copy.deepcopy(context.model).to(dtype).train()
+    model = in_mode(copy.deepcopy(context.model).to(dtype), training=True)
     parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
     half = recipe.amp is not None and recipe.amp.level != "O0"
     x = torch.from_numpy(inputs.images[step - 1]).to(dtype, copy=True)  # a model may write into what it is given

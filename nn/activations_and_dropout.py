@@ -16,7 +16,7 @@ class SELU(nn.Cell):
         return selu(input)
 
 
-class ELU(nn.Cell):
+class ELU(nn.ELU):
     """x where it is positive, else alpha (exp(x) - 1); MindSpore's own has an alpha of 1 alone."""
 
     def __init__(self, alpha: float = 1.0) -> None:
@@ -114,8 +114,8 @@ class HardMish(nn.Cell):
         return 0.5 * x * ops.clamp(x + 2, 0, 2)
 
 
-class Dropout1d(nn.Cell):
-    """Zeros whole channels of (N, C, L) with probability p in training, and scales the others by 1 / (1 - p)."""
+class ChannelDropout(nn.Cell):
+    """Zeros whole channels with probability p in training, and scales the others by 1 / (1 - p)."""
 
     drops_by_cell = True
 
@@ -130,12 +130,16 @@ class Dropout1d(nn.Cell):
         return input * ops.stop_gradient(self.dropout(one_each))
 
 
-class Dropout2d(Dropout1d):
-    """Dropout1d for (N, C, H, W)."""
+class Dropout1d(ChannelDropout):
+    """ChannelDropout for (N, C, L)."""
 
 
-class Dropout3d(Dropout1d):
-    """Dropout1d for (N, C, D, H, W)."""
+class Dropout2d(ChannelDropout):
+    """ChannelDropout for (N, C, H, W)."""
+
+
+class Dropout3d(ChannelDropout):
+    """ChannelDropout for (N, C, D, H, W)."""
 
 
 class AlphaDropout(nn.Cell):
@@ -150,8 +154,12 @@ class AlphaDropout(nn.Cell):
         return alpha_dropout(input, self.p, self.training)
 
 
-class FeatureAlphaDropout(AlphaDropout):
+class FeatureAlphaDropout(nn.Cell):
     """AlphaDropout of whole channels."""
+
+    def __init__(self, p: float = 0.5) -> None:
+        super().__init__()
+        self.p = p
 
     def construct(self, input: Tensor) -> Tensor:
         """input: (N, C, ...)."""

@@ -12,7 +12,7 @@ from mindspore import Tensor, nn, ops
 from mindspore import dtype as mstype
 
 
-class Softmax(nn.Cell):
+class Softmax(nn.Softmax):
     """Softmax over an axis that may have a single value, or that torch guesses; see `softmax`."""
 
     def __init__(self, axis: int | None = -1) -> None:
@@ -24,16 +24,24 @@ class Softmax(nn.Cell):
         return softmax(input, self.axis)
 
 
-class LogSoftmax(Softmax):
+class LogSoftmax(nn.LogSoftmax):
     """The logarithm of a Softmax."""
+
+    def __init__(self, axis: int | None = -1) -> None:
+        super().__init__()
+        self.axis = axis
 
     def construct(self, input: Tensor) -> Tensor:
         """input: of any shape."""
         return log_softmax(input, self.axis)
 
 
-class Softmin(Softmax):
+class Softmin(nn.Softmin):
     """The Softmax of what is negated."""
+
+    def __init__(self, axis: int | None = -1) -> None:
+        super().__init__()
+        self.axis = axis
 
     def construct(self, input: Tensor) -> Tensor:
         """input: of any shape."""

@@ -215,6 +215,13 @@ def is_class(value: Any, *classes: Any) -> bool:
     return known[0] in known[1:] or value in [one.func for one in classes if isinstance(one, partial)]
 
 
+def classes_themselves(value: Any) -> Any:
+    """A class without the defaults that a partial gives it; of a tuple or list of classes, each of them."""
+    if isinstance(value, (tuple, list)):
+        return tuple(classes_themselves(one) for one in value)
+    return value.func if isinstance(value, partial) else value
+
+
 NORMS = (
     *(nn.BatchNorm1d, nn.BatchNorm2d, nn.SyncBatchNorm, nn.LayerNorm, nn.GroupNorm),
     *(nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d),

@@ -495,12 +495,13 @@ def _sides(pad_mode: str, padding: Any, axes: int) -> tuple[int, ...]:
     return tuple(side for axis in range(axes - 1, -1, -1) for side in sides[2 * axis : 2 * axis + 2])
 
 
-class ConstantPad1d(nn.Cell):
-    """A value on both sides of the last axis."""
+class ConstantPadNd(nn.Cell):
+    """A value on both sides of the last axes; what the layers for one to three of them share, none of which is another
+    one, as in torch."""
 
     axes = 1
 
-    def __init__(self, padding: int | tuple[int, ...], value: float) -> None:
+    def __init__(self, padding: int | tuple[int, ...], value: float = 0.0) -> None:
         super().__init__()
         self.padding = (padding,) * (2 * self.axes) if isinstance(padding, int) else tuple(padding)
         self.value = value
@@ -510,13 +511,17 @@ class ConstantPad1d(nn.Cell):
         return pad(input, self.padding, value=self.value)
 
 
-class ConstantPad2d(ConstantPad1d):
+class ConstantPad1d(ConstantPadNd):
+    """A value on both sides of the last axis."""
+
+
+class ConstantPad2d(ConstantPadNd):
     """A value on all sides of the last two axes."""
 
     axes = 2
 
 
-class ConstantPad3d(ConstantPad1d):
+class ConstantPad3d(ConstantPadNd):
     """A value on all sides of the last three axes."""
 
     axes = 3
@@ -526,23 +531,26 @@ class ZeroPad1d(ConstantPad1d):
     """Zeros on both sides of the last axis."""
 
     def __init__(self, padding: int | tuple[int, ...]) -> None:
-        super().__init__(padding, 0.0)
+        super().__init__(padding)
 
 
-class ZeroPad2d(ZeroPad1d):
+class ZeroPad2d(ConstantPad2d):
     """Zeros on all sides of the last two axes."""
 
-    axes = 2
+    def __init__(self, padding: int | tuple[int, ...]) -> None:
+        super().__init__(padding)
 
 
-class ZeroPad3d(ZeroPad1d):
+class ZeroPad3d(ConstantPad3d):
     """Zeros on all sides of the last three axes."""
 
-    axes = 3
+    def __init__(self, padding: int | tuple[int, ...]) -> None:
+        super().__init__(padding)
 
 
-class CircularPad1d(nn.Cell):
-    """Pads each side of the last axis with values of its other end, at most as many as it has."""
+class CircularPadNd(nn.Cell):
+    """Pads each side of the last axes with values of the other end, at most as many as an axis has; what the layers for
+    one to three of them share."""
 
     axes = 1
 
@@ -562,13 +570,17 @@ class CircularPad1d(nn.Cell):
         return output
 
 
-class CircularPad2d(CircularPad1d):
+class CircularPad1d(CircularPadNd):
+    """Pads each side of the last axis with values of its other end, at most as many as it has."""
+
+
+class CircularPad2d(CircularPadNd):
     """Pads each side of the last two axes with values of the other end, at most as many as an axis has."""
 
     axes = 2
 
 
-class CircularPad3d(CircularPad1d):
+class CircularPad3d(CircularPadNd):
     """Pads each side of the last three axes with values of the other end, at most as many as an axis has."""
 
     axes = 3

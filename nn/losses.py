@@ -21,7 +21,7 @@ def class_labels(target: Tensor) -> Tensor:
     return target.astype(mstype.int32) if target.dtype == mstype.int64 else target
 
 
-class Loss(nn.Cell):
+class Loss(nn.LossBase):
     """A loss without a computation of its own, for classes of your own to derive from: it keeps `reduction`."""
 
     def __init__(self, reduction: str = "mean") -> None:
@@ -37,7 +37,7 @@ class WeightedLoss(Loss):
         self.weight = None if weight is None else Parameter(weight, name="weight", requires_grad=False)
 
 
-class KLDivLoss(nn.Cell):
+class KLDivLoss(nn.LossBase):
     """The Kullback-Leibler divergence of a target from an input of logarithms, with log_target and 'batchmean'.
 
     MindSpore's own has no log_target, and gives the target no gradient.
@@ -52,7 +52,7 @@ class KLDivLoss(nn.Cell):
         return kl_div(input, target, self.reduction, self.log_target)
 
 
-class TripletMarginLoss(nn.Cell):
+class TripletMarginLoss(nn.LossBase):
     """How much nearer the positive should be to the anchor than the negative; distances of order p, with torch's eps.
 
     MindSpore's own adds no eps to the differences.
@@ -69,7 +69,7 @@ class TripletMarginLoss(nn.Cell):
         return triplet_margin_loss(anchor, positive, negative, self.margin, self.p, self.eps, self.swap, self.reduction)
 
 
-class TripletMarginWithDistanceLoss(nn.Cell):
+class TripletMarginWithDistanceLoss(nn.LossBase):
     """How much nearer the positive should be to the anchor than the negative, by a distance function of your own.
 
     Without one the distance is Euclidean, with torch's eps of 1e-6 in the differences, which MindSpore's own lacks.
@@ -99,7 +99,7 @@ class TripletMarginWithDistanceLoss(nn.Cell):
         return _reduced(loss, self.reduction)
 
 
-class BCELoss(nn.Cell):
+class BCELoss(nn.LossBase):
     """The cross entropy of probabilities, its logarithms no lower than -100; a weight may be broadcast.
 
     MindSpore's own reads past the end of a weight that is smaller than the input.
@@ -114,7 +114,7 @@ class BCELoss(nn.Cell):
         return binary_cross_entropy(input, target, self.weight, self.reduction)
 
 
-class SoftMarginLoss(nn.Cell):
+class SoftMarginLoss(nn.LossBase):
     """log(1 + exp(-target * input)) for targets of -1 and 1; MindSpore's own has no kernel on the CPU."""
 
     def __init__(self, reduction: str = "mean") -> None:
@@ -126,7 +126,7 @@ class SoftMarginLoss(nn.Cell):
         return soft_margin_loss(input, target, self.reduction)
 
 
-class MultiMarginLoss(nn.Cell):
+class MultiMarginLoss(nn.LossBase):
     """By how much other classes come within the margin of the label's; MindSpore's own takes only int64 labels."""
 
     def __init__(self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, reduction: str = "mean") -> None:
@@ -138,7 +138,7 @@ class MultiMarginLoss(nn.Cell):
         return multi_margin_loss(input, target, self.p, self.margin, self.weight, self.reduction)
 
 
-class MultiLabelMarginLoss(nn.Cell):
+class MultiLabelMarginLoss(nn.LossBase):
     """By how much other classes come within 1 of each of the labels; MindSpore's own has no kernel on the CPU."""
 
     def __init__(self, reduction: str = "mean") -> None:

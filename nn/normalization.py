@@ -127,8 +127,8 @@ class LocalResponseNorm(nn.Cell):
         return local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
 
-class InstanceNorm1d(nn.GroupNorm):
-    """torch's InstanceNorm1d, with its arguments: a GroupNorm with one channel a group.
+class InstanceNormNd(nn.Cell):
+    """What torch's InstanceNorm1d, 2d and 3d share, with their arguments: each channel of an example by itself.
 
     track_running_stats: whether it keeps running statistics, by which it normalizes in evaluation. momentum: torch's,
     the weight of the new statistics; with None the running ones never change.
@@ -144,9 +144,10 @@ class InstanceNorm1d(nn.GroupNorm):
         affine: bool = False,
         track_running_stats: bool = False,
     ) -> None:
-        super().__init__(num_features, num_features, eps, affine)
-        if not affine:
-            drop_parameters(self, "gamma", "beta")
+        super().__init__()
+        self.num_channels, self.eps = num_features, eps
+        self.gamma = Parameter(ops.ones((num_features,)), name="gamma") if affine else None
+        self.beta = Parameter(ops.zeros((num_features,)), name="beta") if affine else None
         self.momentum, self.tracked = momentum or 0.0, track_running_stats
         if track_running_stats:
             self.moving_mean = Parameter(ops.zeros((num_features,)), name="moving_mean", requires_grad=False)
@@ -162,14 +163,18 @@ class InstanceNorm1d(nn.GroupNorm):
         return instance_norm(x, mean, variance, self.gamma, self.beta, self.training, self.momentum, self.eps)
 
 
-class InstanceNorm2d(InstanceNorm1d):
-    """InstanceNorm1d for images (N, C, H, W)."""
+class InstanceNorm1d(InstanceNormNd):
+    """InstanceNormNd for sequences (N, C, L)."""
+
+
+class InstanceNorm2d(InstanceNormNd):
+    """InstanceNormNd for images (N, C, H, W)."""
 
     axes = 2
 
 
-class InstanceNorm3d(InstanceNorm1d):
-    """InstanceNorm1d for volumes (N, C, D, H, W)."""
+class InstanceNorm3d(InstanceNormNd):
+    """InstanceNormNd for volumes (N, C, D, H, W)."""
 
     axes = 3
 

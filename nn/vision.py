@@ -471,8 +471,8 @@ def _cubic(away: float, a: float) -> float:
     return ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a if x < 2.0 else 0.0
 
 
-class UpsamplingNearest2d(nn.Cell):
-    """Repeats pixels up to a size, or a whole number of times."""
+class Upsampling2d(nn.Upsample):
+    """A size, or factors of one, for two layers neither of which is the other."""
 
     def __init__(
         self, size: int | tuple[int, int] | None = None, scale_factor: float | tuple[float, float] | None = None
@@ -487,12 +487,16 @@ class UpsamplingNearest2d(nn.Cell):
             return self.size
         return int(input.shape[2] * self.factors[0]), int(input.shape[3] * self.factors[1])
 
+
+class UpsamplingNearest2d(Upsampling2d):
+    """Repeats pixels up to a size, or a whole number of times."""
+
     def construct(self, input: Tensor) -> Tensor:
         """input: (N, C, H, W)."""
         return ops.interpolate(input, size=self.wanted(input), mode="nearest")
 
 
-class UpsamplingBilinear2d(UpsamplingNearest2d):
+class UpsamplingBilinear2d(Upsampling2d):
     """Bilinear up to a size, or by a factor, with the corners aligned."""
 
     def construct(self, input: Tensor) -> Tensor:
@@ -500,7 +504,7 @@ class UpsamplingBilinear2d(UpsamplingNearest2d):
         return ops.interpolate(input, size=self.wanted(input), mode="bilinear", align_corners=True)
 
 
-class Upsample(nn.Cell):
+class Upsample(nn.Upsample):
     """Resizes as torch does, in every mode and by any factor; MindSpore's nn.Upsample takes whole factors alone."""
 
     def __init__(

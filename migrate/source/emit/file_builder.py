@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ....printable import few
 from ...library_names import DROPPED, INSTALLED, UNOBSERVED
-from ...source_files import OWN, Constant, literal, local_names, says_its_value, short, with_notes
+from ...source_files import OWN, Constant, literal, local_names, says_its_value, short, substitute, with_notes
 from ..observe.instrument import first_line
 from ..observe.observations import (
     CallableKind,
@@ -40,7 +40,7 @@ from . import names_and_imports
 from .idle_layers import append, completed, freeze_idle_layers, keep_cell_list
 from .model_function import ModelFunction, hoisted
 from .names_and_imports import Imports, report_undefined, said_at_top, undefined
-from .unused_code import defines, fill_empty_blocks, lost_arguments, tidy
+from .unused_code import defines, fill_empty_blocks, is_dropped, lost_arguments, tidy
 
 LOOSE_COMMENT = re.compile(r"^( *# .*)\n\n(?= *(?:def |@))", re.MULTILINE)  # as ast writes those above methods
 ZOO = "zoo"  # stands for a file in the keys of functions that make a model zoo's models
@@ -315,7 +315,9 @@ class FileBuilder(Program):
         if qualified in self.facts.autograd:
             self._differentiated(qualified, file, node)
             return
-        named = [(base, self._base_name(qualified, file, base)) for base in node.bases]
+        outer = qualified.rpartition(".")[0]
+        given = [self._in_class(outer, base) for base in node.bases]
+        named = [(base, self._base_name(qualified, file, base)) for base in given]
         own = [(base, name) for base, name in named if is_needed_base(name, self)]
         bases = [self._base(file, base, name, qualified) for base, name in own or named]
         body: list[ast.stmt] = []
@@ -339,7 +341,8 @@ class FileBuilder(Program):
             elif isinstance(statement, ast.ClassDef):
                 body.append(self._inner(f"{qualified}.{statement.name}"))
             elif not is_dropped(statement):
-                renamed = as_construct(self._attribute(file, statement), self.derives(qualified, MODULE))
+                made = self._attribute(file, self._in_class(qualified, statement))
+                renamed = as_construct(self._in_class(qualified, made, back=True), self.derives(qualified, MODULE))
                 body += self._noted(file, statement, [renamed])
         body += completed(qualified, node, body, self)
         del self.definitions[qualified]
@@ -354,6 +357,18 @@ class FileBuilder(Program):
         for decorator in kept:
             self._named(file, decorator)
         self.definitions[qualified] = ast.ClassDef(self.called(qualified), bases, [], body or [ast.Pass()], kept)
+
+    def _in_class(self, owner: str, node: Any, *, back: bool = False) -> Any:
+        """What stands in a class with `Outer.Inner` for the `Inner` of a class within it; back: by its new name."""
+        path = ast.parse(owner.removeprefix(f"{self.module_of(owner)}."), mode="eval").body
+
+        def change(one: ast.AST) -> ast.expr | None:
+            if isinstance(one, ast.Name) and f"{owner}.{one.id}" in self.owners and not back:
+                return ast.Attribute(copy.deepcopy(path), one.id, ast.Load())
+            inner = isinstance(one, ast.Attribute) and back and ast.unparse(one.value) == ast.unparse(path)
+            return ast.Name(self.called(f"{owner}.{one.attr}"), ast.Load()) if inner else None
+
+        return substitute(copy.deepcopy(node), change) if owner in self.owners else node
 
     def _inner(self, qualified: str) -> ast.stmt:
         """`Inner = Outer_Inner` for a class within a class, which stands at the new file's top."""
@@ -522,16 +537,6 @@ def is_needed_base(name: str, program: Program) -> bool:
 def is_property(node: ast.FunctionDef) -> bool:
     """Whether a method is read as an attribute."""
     return any(isinstance(item, ast.Name) and item.id == "property" for item in node.decorator_list)
-
-
-def is_dropped(statement: ast.stmt) -> bool:
-    """Whether a statement of a class is neither its docstring nor an attribute that a model needs."""
-    if isinstance(statement, ast.Expr):
-        return not isinstance(statement.value, ast.Constant)
-    if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
-        return True
-    target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
-    return isinstance(target, ast.Name) and (target.id.startswith("__") or target.id == "_version")
 
 
 def unique_names(definitions: Mapping[str, ast.stmt], first: tuple[str, ...], taken: Collection[str]) -> dict[str, str]:

@@ -55,6 +55,16 @@ def tidy(definitions: MutableMapping[str, ast.stmt], more: Sequence[ast.AST]) ->
     return gone
 
 
+def is_dropped(statement: ast.stmt) -> bool:
+    """Whether a statement of a class is neither its docstring nor an attribute that a model needs."""
+    if isinstance(statement, ast.Expr):
+        return not isinstance(statement.value, ast.Constant)
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        return True
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+    return isinstance(target, ast.Name) and (target.id.startswith("__") or target.id == "_version")
+
+
 def lost_arguments(gone: Mapping[str, set[str]], program: Program) -> Iterator[Problem]:
     """The parameters that `tidy` removed from the user's own classes and functions, for the report."""
     for qualified in program.definitions:

@@ -384,7 +384,7 @@ class Context(ast.NodeTransformer):
     names; own: those of the innermost function in it. handed: its parameters. in_python: whether MindSpore never
     compiles it. builds: whether no forward gets to it. strict: whether code that cannot be written raises Unwritable
     instead of becoming an error in the file. adds: whether cells are added to one that already has its name, so that
-    the names of those inside have to be set. in_type_check: inside isinstance(…, …), where a class is a class.
+    the names of those inside have to be set. in_type_check: "isinstance", or "type" where these are compared.
     """
 
     def __init__(self, program: Program, file: str, owner: str = "") -> None:
@@ -400,7 +400,7 @@ class Context(ast.NodeTransformer):
         self.local: set[str] = set()
         self.own: set[str] = set()
         self.handed: set[str] = set()
-        self.in_python = self.builds = self.strict = self.adds = self.in_type_check = False
+        self.in_type_check, self.in_python, self.builds, self.strict, self.adds = "", False, False, False, False
 
     def statement(self, node: ast.stmt) -> list[ast.stmt]:
         """The statements for one of the source, with its comments, those of `before`, and those of `after`."""

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ...library_names import SIMPLIFIED, TABLES
-from ...source_files import blocks_of, comment, short
+from ...source_files import blocks_of, comment, literal, short
 from ..observe.observations import (
     NONE,
     CallableKind,
@@ -544,3 +544,22 @@ def takes_items(node: ast.expr, function: ast.AST | None) -> bool:
     return bool(made) and all(
         text.startswith("{") or text.rpartition(".")[2] in NEW_DICTIONARIES or text in NEW_ARRAYS for text in made
     )
+
+
+@handles("torch.utils._pytree.tree_flatten", "torch.utils._pytree.tree_unflatten")
+def tree(call: ast.Call, context: Context) -> ast.expr:
+    """What lies in lists, tuples and dicts as one list, and back, by the functions of those names in msmigrate.nn."""
+    wanted = [word for word in call.keywords if word.arg != "is_leaf" or literal(word.value) != (True, None)]
+    name = callees_of(call)[0].rpartition(".")[2]
+    if len(call.args) + len(wanted) != (1 if name == "tree_flatten" else 2):
+        raise Unwritable(f"{ast.unparse(call)}: leave is_leaf out")
+    keywords = [ast.keyword(word.arg, context.visit(word.value)) for word in wanted]
+    return ast.Call(
+        context.name(f"msmigrate.nn.functional.{name}"), [context.visit(one) for one in call.args], keywords
+    )
+
+
+@handles("torch.jit.annotate")
+def annotated(node: ast.Call, context: Context) -> ast.expr | None:
+    """`torch.jit.annotate(type, value)`, which is the value."""
+    return context.visit(node.args[1]) if len(node.args) == 2 else None

@@ -44,6 +44,7 @@ from ..observe.observations import (
 )
 from .context import UNSEEN, Context, Problem, Stage, Unwritable, handles, row_of
 
+BACKENDS = ("torch.nn.attention.SDPBackend.", "torch._C._SDPBackend.")
 DEVICE = ObjectKind("torch.device")
 DIFFERENTIATED = "torch keeps a gradient here; in MindSpore mindspore.grad of a function of this tensor gives it"
 HERE = "cpu"
@@ -587,3 +588,9 @@ def before_leaving(body: list[ast.stmt], last: list[ast.stmt], *, rounds: bool =
             found += copy.deepcopy(last)
         found.append(statement)
     return found if last else body
+
+
+@handles(syntax=[ast.Attribute])
+def backend(node: ast.Attribute, context: Context) -> ast.expr | None:
+    """`SDPBackend.MATH`, which chooses torch's kernel for attention, as a string that is not used."""
+    return ast.Constant(node.attr) if context.program.names(context.file).name(node).startswith(BACKENDS) else None

@@ -44,7 +44,6 @@ LOADING = {"pretrained", "weights", "weights_backbone", "progress", "model_name"
 SIZES = ("kernel_size", "stride", "padding", "dilation", "output_padding")
 SIZED = ("Conv", "MaxPool", "AvgPool")
 SETTINGS = ("torch.backends.", "torch.version.")
-BACKENDS = ("torch.nn.attention.SDPBackend.", "torch._C._SDPBackend.")
 
 
 def write_reference(
@@ -140,6 +139,17 @@ def given_to_class(node: ast.Call, context: Context) -> ast.expr | None:
 
 
 @handles(syntax=[ast.Attribute, ast.Name])
+def common_base(node: ast.Attribute | ast.Name, context: Context) -> ast.expr | None:
+    """The MindSpore layers that stand, in a type check, for a class from which several of torch's layers derive."""
+    kinds = kinds_of(node) if context.in_type_check == "isinstance" else []
+    name = kinds[0].name if len(kinds) == 1 and isinstance(kinds[0], CallableKind) else ""
+    layers = [context.name(one) for one in TABLES["type_checks"].get(name, ())]
+    if not layers and name.startswith("torch.nn.modules.") and "._" in name:
+        raise Unwritable(f"{name}, from which several of torch's layers derive: name the layers that you mean")
+    return ast.Tuple(layers, ast.Load()) if len(layers) > 1 else next(iter(layers), None)
+
+
+@handles(syntax=[ast.Attribute, ast.Name])
 def handed_on(node: ast.Attribute | ast.Name, context: Context) -> ast.expr | None:
     """The MindSpore name for a torch class or function that is not called here; None for anything else."""
     kinds = kinds_of(node)
@@ -181,6 +191,11 @@ def compared_class(node: ast.Compare, context: Context) -> ast.expr | None:
     if len(node.ops) != 1:
         return None
     (comparison,), (other,) = node.ops, node.comparators
+    if _holds_partials(node.left, context) and _holds_partials(other, context):
+        inside = isinstance(comparison, (ast.In, ast.NotIn))
+        classes = ast.Starred(context.visit(other), ast.Load()) if inside else context.visit(other)
+        found = ast.Call(context.name("msmigrate.nn.is_class"), [context.visit(node.left), classes], [])
+        return ast.UnaryOp(ast.Not(), found) if isinstance(comparison, (ast.NotEq, ast.IsNot, ast.NotIn)) else found
     display = isinstance(comparison, (ast.In, ast.NotIn)) and isinstance(other, (ast.Tuple, ast.List, ast.Set))
     if not display and not isinstance(comparison, (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)):
         return None
@@ -198,6 +213,19 @@ def compared_class(node: ast.Compare, context: Context) -> ast.expr | None:
     found = ast.Call(context.name("msmigrate.nn.is_class"), [context.visit(value), *classes], [])
     negated = isinstance(comparison, (ast.NotEq, ast.IsNot, ast.NotIn))
     return ast.UnaryOp(ast.Not(), found) if negated else found
+
+
+def _holds_partials(node: ast.expr, context: Context) -> bool:
+    """Whether a variable holds classes that are handed on as partials, or a tuple or list of these."""
+    plain = isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and _with_defaults(node, context) is None
+    rows = [context.program.row(name) for name in _classes_in(node) if plain]
+    return any(isinstance(write_reference(row, {}, context.name), ast.Call) for row in rows if row and row.is_module)
+
+
+def _classes_in(node: ast.expr) -> list[str]:
+    """The names of torch's classes that a variable held, or a tuple or list of it."""
+    kinds = (item for kind in kinds_of(node) for item in getattr(kind, "items", (kind,)))
+    return [kind.name for kind in kinds if isinstance(kind, CallableKind) and kind.name.startswith("torch.")]
 
 
 def _is_class_itself(node: ast.expr) -> bool:
@@ -496,30 +524,26 @@ def rows_by_name(node: ast.Call, context: Context) -> dict[str, Row]:
 
 
 def _by_name(node: ast.Call, rows: Mapping[str, Row], context: Context) -> ast.expr:
-    values = [write_reference(row, {}, context.name) for row in rows.values()]
-    return ast.Subscript(ast.Dict([*map(ast.Constant, rows)], values), context.visit(node.args[1]), ast.Load())
-
-
-@handles(syntax=[ast.Attribute])
-def backend(node: ast.Attribute, context: Context) -> ast.expr | None:
-    """`SDPBackend.MATH`, which chooses torch's kernel for attention, as a string that is not used."""
-    name = context.program.names(context.file).name(node)
-    return ast.Constant(node.attr) if name.startswith(BACKENDS) else None
-
-
-@handles("torch.jit.annotate")
-def annotated(node: ast.Call, context: Context) -> ast.expr | None:
-    """`torch.jit.annotate(type, value)`, which is the value."""
-    return context.visit(node.args[1]) if len(node.args) == 2 else None
+    table = ast.Dict([*map(ast.Constant, rows)], [write_reference(row, {}, context.name) for row in rows.values()])
+    return ast.Subscript(table, context.visit(node.args[1]), ast.Load())
 
 
 @handles("builtins.isinstance", "builtins.issubclass")
 def type_check(node: ast.Call, context: Context) -> ast.expr:
-    """A type check, in which a class stands for itself and is not made into a call with torch's defaults."""
-    context.in_type_check = True
+    """A type check, in which a class stands for itself, also where a variable holds a partial with torch's defaults."""
+    context.in_type_check = "isinstance"
     kept = context.kept(node)
-    context.in_type_check = False
+    context.in_type_check = ""
+    for place in range(int(callees_of(node) != ["builtins.issubclass"]), len(kept.args)):
+        kept.args[place] = classes_themselves(node.args[place], kept.args[place], context)
     return kept
+
+
+def classes_themselves(node: ast.expr, written: ast.expr, context: Context) -> ast.expr:
+    """The classes that a variable holds, without torch's defaults; anything else as it is written."""
+    named = isinstance(node, (ast.Name, ast.Attribute)) and handed_on(node, context) is not None
+    plain = isinstance(node, ast.Tuple) or named or not _classes_in(node)
+    return written if plain else ast.Call(context.name("msmigrate.nn.classes_themselves"), [written], [])
 
 
 @handles(syntax=[ast.Compare])
@@ -528,22 +552,11 @@ def type_compared(node: ast.Compare, context: Context) -> ast.AST | None:
     of_type = any(isinstance(n, ast.Call) and ast.unparse(n.func) == "type" for n in (node.left, *node.comparators))
     if not of_type or context.in_type_check:
         return None
-    context.in_type_check = True
-    found: ast.AST = context.generic_visit(node)
-    context.in_type_check = False
+    context.in_type_check = "type"
+    others = [classes_themselves(one, context.visit(one), context) for one in node.comparators]
+    found = ast.Compare(context.visit(node.left), node.ops, others)
+    context.in_type_check = ""
     return found
-
-
-@handles(syntax=[ast.Attribute, ast.Name])
-def common_base(node: ast.Attribute | ast.Name, context: Context) -> ast.expr | None:
-    """The MindSpore layers that replace, in a type check, a private base class of several torch layers."""
-    kinds = kinds_of(node) if context.in_type_check else []
-    name = kinds[0].name if len(kinds) == 1 and isinstance(kinds[0], CallableKind) else ""
-    if not name.startswith("torch.nn.modules.") or "._" not in name:
-        return None
-    if name not in TABLES["type_checks"]:
-        raise Unwritable(f"{name}, from which several of torch's layers derive: name the layers that you mean")
-    return ast.Tuple([context.name(one) for one in TABLES["type_checks"][name]], ast.Load())
 
 
 class ChosenEntries(ast.NodeTransformer):
@@ -585,16 +598,3 @@ class ChosenEntries(ast.NodeTransformer):
             found: ast.expr = self.visit(node)
             return found
         return None if self.unseen(name) else node
-
-
-@handles("torch.utils._pytree.tree_flatten", "torch.utils._pytree.tree_unflatten")
-def tree(call: ast.Call, context: Context) -> ast.expr:
-    """What lies in lists, tuples and dicts as one list, and back, by the functions of those names in msmigrate.nn."""
-    wanted = [word for word in call.keywords if word.arg != "is_leaf" or literal(word.value) != (True, None)]
-    name = callees_of(call)[0].rpartition(".")[2]
-    if len(call.args) + len(wanted) != (1 if name == "tree_flatten" else 2):
-        raise Unwritable(f"{ast.unparse(call)}: leave is_leaf out")
-    keywords = [ast.keyword(word.arg, context.visit(word.value)) for word in wanted]
-    return ast.Call(
-        context.name(f"msmigrate.nn.functional.{name}"), [context.visit(one) for one in call.args], keywords
-    )

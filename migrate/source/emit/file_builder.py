@@ -316,8 +316,8 @@ class FileBuilder(Program):
             self._differentiated(qualified, file, node)
             return
         outer = qualified.rpartition(".")[0]
-        given = [self._in_class(outer, base) for base in node.bases]
-        named = [(base, self._base_name(qualified, file, base)) for base in given]
+        placed = [self._in_class(outer, base) for base in node.bases]
+        named = [(base, self._base_name(qualified, file, base)) for base in placed]
         own = [(base, name) for base, name in named if is_needed_base(name, self)]
         bases = [self._base(file, base, name, qualified) for base, name in own or named]
         body: list[ast.stmt] = []
@@ -341,8 +341,8 @@ class FileBuilder(Program):
             elif isinstance(statement, ast.ClassDef):
                 body.append(self._inner(f"{qualified}.{statement.name}"))
             elif not is_dropped(statement):
-                made = self._attribute(file, self._in_class(qualified, statement))
-                renamed = as_construct(self._in_class(qualified, made, back=True), self.derives(qualified, MODULE))
+                given = self._attribute(file, self._in_class(qualified, statement))
+                renamed = as_construct(self._in_class(qualified, given, back=True), self.derives(qualified, MODULE))
                 body += self._noted(file, statement, [renamed])
         body += completed(qualified, node, body, self)
         del self.definitions[qualified]
@@ -365,8 +365,9 @@ class FileBuilder(Program):
         def change(one: ast.AST) -> ast.expr | None:
             if isinstance(one, ast.Name) and f"{owner}.{one.id}" in self.owners and not back:
                 return ast.Attribute(copy.deepcopy(path), one.id, ast.Load())
-            inner = isinstance(one, ast.Attribute) and back and ast.unparse(one.value) == ast.unparse(path)
-            return ast.Name(self.called(f"{owner}.{one.attr}"), ast.Load()) if inner else None
+            if isinstance(one, ast.Attribute) and back and ast.unparse(one.value) == ast.unparse(path):
+                return ast.Name(self.called(f"{owner}.{one.attr}"), ast.Load())
+            return None
 
         return substitute(copy.deepcopy(node), change) if owner in self.owners else node
 

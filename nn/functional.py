@@ -109,6 +109,7 @@ from .tensors import (
     categorical_log_prob,
     categorical_sample,
     channel_shuffle,
+    check_axes,
     contiguous,
     copy,
     diag,

@@ -170,6 +170,12 @@ def dim(input: Tensor) -> int:
     return len(input.shape)
 
 
+def check_axes(input: Tensor, *numbers: int) -> None:
+    """Raise ValueError for a tensor of another number of axes, as torch's norms do before they compute."""
+    if input.ndim not in numbers:
+        raise ValueError(f"expected an input of {' or '.join(map(str, numbers))} axes, got {input.ndim}")
+
+
 def type_as(input: Tensor, tensor: Tensor) -> Tensor:
     """The values in the dtype of another tensor."""
     return ops.cast(input, tensor.dtype)

@@ -279,13 +279,14 @@ def report_undefined(names: set[str], maker: ast.FunctionDef, definitions: Progr
 def _constant_from_reads(node: ast.stmt, names: set[str], file: str, own: str, definitions: Program) -> bool:
     """Give a constant that is computed from such names the value that it always had where the file reads it; returns
     whether there is one."""
-    if not isinstance(node, ast.Assign) or not names & {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}:
+    value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
+    if value is None or not names & {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}:
         return False
     reads = [n for n in ast.walk(definitions.tree(file)) if isinstance(n, ast.Name) and n.id == own]
     values = [found for read in reads if (found := constants_of(read)) is not None]
     if not values or any(found != values[0] or len(found) != 1 for found in values):
         return False
-    node.value = ast.Constant(values[0][0])
+    vars(node)["value"] = ast.Constant(values[0][0])
     return True
 
 

@@ -266,3 +266,14 @@ def by_class(
     for cls, call in reversed([*zip(classes[:-1], calls[:-1], strict=True)]):
         found = ast.IfExp(ast.Compare(copy.deepcopy(itself), [ast.Is()], [cls]), call, found)
     return found
+
+
+@handles(*(f"{layer}._check_input_dim" for layer in TABLES["checked_axes"]))
+def axes_checked(node: ast.Call, context: Context) -> ast.expr | None:
+    """`check_axes(x, 4)` for a norm's `self._check_input_dim(x)`, which a class derived from it calls."""
+    layers = {name.rpartition(".")[0] for name in callees_of(node)}
+    taken = {number for layer in layers for number in TABLES["checked_axes"].get(layer, ())}
+    if len(layers) != 1 or len(node.args) != 1 or node.keywords or not taken:
+        return None
+    function = context.name(f"{F}check_axes")
+    return ast.Call(function, [context.visit(node.args[0]), *map(ast.Constant, sorted(taken))], [])

@@ -159,6 +159,9 @@ def compared(node: ast.Compare, context: Context) -> ast.expr | None:
     if not any(map(_is_fact, sides)):
         return None
     others = [side for side in sides if not is_device(side) and not _is_none(side)]
+    match node.ops, others:
+        case [ast.In() | ast.NotIn()], [ast.Name() | ast.Attribute()] if is_device(node.left):  # a dictionary's one key
+            return ast.Compare(_text(node.left, context), node.ops, [context.visit(others[0])])
     if any(map(is_device, sides)) and others:
         if len(sides) == 2 and is_device(sides[0]) and all(map(_is_text, others)):
             return ast.Constant(isinstance(node.ops[0], (ast.NotEq, ast.NotIn, ast.IsNot)))  # torch's equal no string

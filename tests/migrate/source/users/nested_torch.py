@@ -10,7 +10,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 
-def rows(width=4):
+def vectors(width=4):
     torch.manual_seed(1)
     return (torch.randn(4, width),)
 
@@ -60,7 +60,7 @@ class Functions(nn.Module):
 
 
 def functions_of_one_name_in_two_classes():
-    return Functions(), rows()
+    return Functions(), vectors()
 
 
 class Tower(nn.Module):
@@ -133,11 +133,11 @@ class Doubled(Tower):
 
 
 def classes_in_a_class_and_in_the_one_that_derives():
-    return Doubled("steep"), rows()
+    return Doubled("steep"), vectors()
 
 
 def classes_in_a_class():
-    return Tower(), rows()
+    return Tower(), vectors()
 
 
 class Frozen(nn.Module):
@@ -154,4 +154,4 @@ class Frozen(nn.Module):
 
 
 def train_returns_nothing():
-    return Frozen(), rows()
+    return Frozen(), vectors()

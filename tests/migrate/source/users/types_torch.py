@@ -11,7 +11,7 @@ def image():
     return (torch.randn(1, 3, 6, 6),)
 
 
-def rows():
+def vectors():
     torch.manual_seed(1)
     return (torch.randn(2, 4),)
 
@@ -322,7 +322,7 @@ class Asked(nn.Module):
 
 
 def of_what_class():
-    return Asked(), rows()
+    return Asked(), vectors()
 
 
 KINDS = (nn.Conv2d, nn.GELU, nn.LeakyReLU)

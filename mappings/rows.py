@@ -198,6 +198,13 @@ class Row:
         return own if self.kind == "function" and argument not in known and own in known else argument
 
     @property
+    def takes_torchs(self) -> bool:
+        """Whether the target is a class of msmigrate that takes torch's arguments as they are, in their order."""
+        return (
+            self.composed and self.in_order and all(one.to == (one.torch,) and not one.verb for one in self.arguments)
+        )
+
+    @property
     def composed(self) -> bool:
         """Whether the target is a class of msmigrate, because MindSpore's own differs."""
         return bool(self.mindspore and self.mindspore.startswith("msmigrate."))

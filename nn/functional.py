@@ -112,6 +112,7 @@ from .tensors import (
     check_axes,
     contiguous,
     copy,
+    detached,
     diag,
     dim,
     dsplit,

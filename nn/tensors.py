@@ -170,6 +170,16 @@ def dim(input: Tensor) -> int:
     return len(input.shape)
 
 
+def detached(value: Any) -> Any:
+    """A tensor without its gradient, and so every tensor in a list, a tuple or a dictionary; anything else as it is."""
+    if isinstance(value, Tensor):
+        return ops.stop_gradient(value)
+    if isinstance(value, (list, tuple)):
+        parts = [detached(one) for one in value]
+        return parts if isinstance(value, list) else tuple(parts)
+    return {key: detached(one) for key, one in value.items()} if isinstance(value, dict) else value
+
+
 def check_axes(input: Tensor, *numbers: int) -> None:
     """Raise ValueError for a tensor of another number of axes, as torch's norms do before they compute."""
     if input.ndim not in numbers:

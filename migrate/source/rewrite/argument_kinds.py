@@ -27,8 +27,9 @@ from ..observe.observations import (
     set_callee,
     set_kinds,
 )
-from .context import Context, Namer, ObservedArgument, Unwritable, fill_template, handles
+from .context import Context, Namer, ObservedArgument, Stage, Unwritable, fill_template, handles
 
+BACKENDS = ("torch.nn.attention.SDPBackend.", "torch._C._SDPBackend.")
 F = "msmigrate.nn.functional."
 DRAWN = {f"torch.{one}": f"mindspore.ops.{one}" for one in ("rand", "randn")}  # of sizes that are written out
 FULL = "mindspore.ops.full(size, value, dtype=mindspore.float32)"
@@ -277,3 +278,35 @@ def axes_checked(node: ast.Call, context: Context) -> ast.expr | None:
         return None
     function = context.name(f"{F}check_axes")
     return ast.Call(function, [context.visit(node.args[0]), *map(ast.Constant, sorted(taken))], [])
+
+
+@handles("msmigrate.nn.functional.detached")
+def detached(node: ast.Call, context: Context) -> ast.expr:
+    """`detached(self.forward(x))`, of a call that gives lists of tensors in a context without gradients."""
+    return ast.Call(context.name(f"{F}detached"), [context.visit(one) for one in node.args], [])
+
+
+@handles(syntax=[ast.Attribute])
+def backend(node: ast.Attribute, context: Context) -> ast.expr | None:
+    """`SDPBackend.MATH`, which chooses torch's kernel for attention, as a string that is not used."""
+    return ast.Constant(node.attr) if context.program.names(context.file).name(node).startswith(BACKENDS) else None
+
+
+@handles(syntax=[ast.Assign], stage=Stage.IN_PLACE)
+def parameter_of_a_layer(node: ast.Assign, context: Context) -> list[ast.stmt] | None:
+    """`layer.bias = Parameter(value, name=layer.bias.name)`: its name is from the net, and not from the layer."""
+    match node:
+        case ast.Assign([ast.Attribute(owner) as target], ast.Call() as call) if ast.unparse(owner) != "self":
+            nodes = [*ast.walk(context.function)] if context.function is not None else []
+            reads = (one for one in nodes if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Load))
+            there = any(
+                ast.unparse(one) == ast.unparse(target) and are_tensors(kinds_of(one), "float") for one in reads
+            )
+            if there and any(
+                name in ("torch.nn.Parameter", "torch.nn.parameter.Parameter") for name in callees_of(call)
+            ):
+                made, layer = context.visit(call), context.visit(copy.deepcopy(owner))
+                named = ast.Attribute(ast.Attribute(layer, target.attr, ast.Load()), "name", ast.Load())
+                made.keywords.append(ast.keyword("name", named))
+                return [ast.copy_location(ast.Assign([context.visit(target)], made), node)]
+    return None

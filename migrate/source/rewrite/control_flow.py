@@ -243,9 +243,11 @@ class _Pruning:
         return [comment("not run"), *found]
 
     def undecided(self, statement: ast.If | ast.While, what: str) -> ast.stmt:
-        """A call that raises, for statements that did not run and may run by a tensor's value."""
+        """A statement that raises, for those that did not run and may run by a tensor's value."""
         text = f"{what}: a tensor's value decides, in {ast.unparse(statement.test)}"
-        return ast.Expr(self.context.missing(statement, text))
+        by_inputs = not self.context.builds
+        guard = None if by_inputs else refused(self.context.did_not_run(statement, text), *statement.body)
+        return guard or ast.Expr(self.context.missing(statement, text))
 
 
 def _assume(test: ast.expr, context: Context) -> None:
@@ -571,9 +573,7 @@ def _decorator(node: ast.expr, context: Context) -> list[ast.expr]:
     name = context.program.names(context.file).name(called)
     if name == "functools.wraps":
         return []
-    if name.partition(".")[0] not in sys.stdlib_module_names:
-        return [node]
-    itself = context.name(name)
+    itself = context.name(name) if name.partition(".")[0] in sys.stdlib_module_names else called
     return [ast.Call(itself, node.args, node.keywords) if isinstance(node, ast.Call) else itself]
 
 

@@ -44,7 +44,6 @@ from ..observe.observations import (
 )
 from .context import UNSEEN, Context, Problem, Stage, Unwritable, handles, row_of
 
-BACKENDS = ("torch.nn.attention.SDPBackend.", "torch._C._SDPBackend.")
 DEVICE = ObjectKind("torch.device")
 DIFFERENTIATED = "torch keeps a gradient here; in MindSpore mindspore.grad of a function of this tensor gives it"
 HERE = "cpu"
@@ -160,8 +159,8 @@ def compared(node: ast.Compare, context: Context) -> ast.expr | None:
         return None
     others = [side for side in sides if not is_device(side) and not _is_none(side)]
     match node.ops, others:
-        case [ast.In() | ast.NotIn()], [ast.Name() | ast.Attribute()] if is_device(node.left):  # a dictionary's one key
-            return ast.Compare(_text(node.left, context), node.ops, [context.visit(others[0])])
+        case [ast.In() | ast.NotIn()], [ast.Name() | ast.Attribute() as keys] if is_device(node.left):
+            return ast.Compare(_text(node.left, context), node.ops, [context.visit(keys)])
     if any(map(is_device, sides)) and others:
         if len(sides) == 2 and is_device(sides[0]) and all(map(_is_text, others)):
             return ast.Constant(isinstance(node.ops[0], (ast.NotEq, ast.NotIn, ast.IsNot)))  # torch's equal no string
@@ -290,7 +289,9 @@ def _detached(value: ast.expr) -> ast.expr:
     elif isinstance(value, ast.IfExp):
         value.body, value.orelse = _detached(value.body), _detached(value.orelse)
     elif isinstance(value, ast.Call) and (_holds(kinds_of(value)) or UNSEEN in kinds_of(value)):
-        raise Unwritable(f"{ast.unparse(value)} may give tensors in a context without gradients: unpack them there")
+        function = ast.copy_location(ast.Name("detached", ast.Load()), value)
+        set_callee(function, "msmigrate.nn.functional.detached")
+        return set_kinds(ast.copy_location(ast.Call(function, [value], []), value), kinds_of(value))
     return value
 
 
@@ -591,9 +592,3 @@ def before_leaving(body: list[ast.stmt], last: list[ast.stmt], *, rounds: bool =
             found += copy.deepcopy(last)
         found.append(statement)
     return found if last else body
-
-
-@handles(syntax=[ast.Attribute])
-def backend(node: ast.Attribute, context: Context) -> ast.expr | None:
-    """`SDPBackend.MATH`, which chooses torch's kernel for attention, as a string that is not used."""
-    return ast.Constant(node.attr) if context.program.names(context.file).name(node).startswith(BACKENDS) else None

@@ -28,7 +28,7 @@ from ..observe.observations import (
     set_callee,
     set_kinds,
 )
-from .context import Context, Namer, ObservedArgument, Stage, Unwritable, handles, row_of
+from .context import Context, Namer, ObservedArgument, Program, Stage, Unwritable, handles, row_of
 from .row_calls import arguments_of, is_method, is_super, is_variable, write_call
 
 # methods that fill a tensor with one number -> that number; None: their argument
@@ -41,6 +41,7 @@ SHARING = {
     *("diagonal", "unfold", "view_as", "expand_as", "reshape_as", "type_as", "requires_grad_", "swapdims", "ravel"),
 }
 RESET = "msmigrate.nn.reset_parameters"
+WITH_MODES = ("BatchNorm", "SyncBatchNorm", "InstanceNorm", "Dropout", "AlphaDropout", "FeatureAlphaDropout", "RReLU")
 COPY = "transformers.initialization.copy_"  # (tensor, values)
 
 
@@ -560,3 +561,38 @@ def _makes_new(value: ast.expr) -> bool:
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):  # torch.zeros(2, 4).float() is new, too
         return value.func.attr not in SHARING or _makes_new(value.func.value)
     return isinstance(value, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare))
+
+
+# Modules that run while the net is made
+
+
+@handles(syntax=[ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr], stage=Stage.IN_PLACE)
+def run_as_it_is_made(node: ast.stmt, context: Context) -> None:
+    """Training mode around what a constructor runs, as `self.features(torch.zeros(size))`: torch's modules are in it
+    from the start, MindSpore's are not."""
+    program, made = context.program, getattr(context.function, "name", "") == "__init__"
+    runs = made and program.derives(context.owner, "torch.nn.Module") and _runs_modules(node, program)
+    if runs and _has_modes(program):
+        context.before.append(ast.parse("self.set_train()").body[0])
+        context.after.append(ast.parse("self.set_train(False)").body[0])
+
+
+def _runs_modules(node: ast.AST, program: Program, *, within: bool = True) -> bool:
+    """Whether a statement runs a module or asks for the mode, itself or by a function of the model that it calls."""
+    if any(isinstance(one, ast.Attribute) and one.attr == "training" for one in ast.walk(node)):
+        return True
+    for call in (one for one in ast.walk(node) if isinstance(one, ast.Call)):
+        functions = [program.functions[name] for name in callees_of(call) if name in program.functions]
+        plain = [program.node(one) for one in functions if not one.name.endswith("__init__")]
+        runs = any(name.startswith("module ") or name.endswith(".forward") for name in callees_of(call))
+        if runs or (within and any(one is not None and _runs_modules(one, program, within=False) for one in plain)):
+            return True
+    return False
+
+
+def _has_modes(program: Program) -> bool:
+    """Whether the model computes otherwise in training: by its layers, or as its own files ask whether it trains."""
+    if any(name.rpartition(".")[2].startswith(WITH_MODES) for of in program.facts.classes.values() for name in of):
+        return True
+    nodes = (node for file in program.own_files for node in ast.walk(program.tree(file)))
+    return any(isinstance(node, ast.Attribute) and node.attr == "training" for node in nodes)

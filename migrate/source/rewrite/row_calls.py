@@ -510,7 +510,7 @@ def common_call(node: ast.Call, rows: Mapping[str, Row | None], context: Context
         if len(rows) > 1:  # without `inplace` the result is the same, and not every class takes it
             copied.keywords = [word for word in copied.keywords if word.arg != "inplace"]
         function = context.visit(copied.func)
-        if row is None:
+        if row is None or (row.takes_torchs and any(isinstance(one, ast.Starred) for one in copied.args)):
             if any(other is not None and one not in lenient for one, other in rows.items()):  # these raise with more
                 copied.keywords = [word for word in copied.keywords if word.arg or entries_of(word.value) != {}]
             calls.append(kept_call(copied, rows, context))

@@ -1,0 +1,132 @@
+"""Small models of which something runs, or is chosen, while they are made."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+def image():
+    torch.manual_seed(1)
+    return (torch.randn(2, 3, 8, 8),)
+
+
+class Widened(nn.Module):
+    """The constructor runs its own layers, in training mode."""
+
+    def __init__(self, shape=(3, 8, 8)):
+        super().__init__()
+        self.features = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4, momentum=0.5), nn.Flatten())
+        self.width = self._width(shape)
+        self.fc = nn.Linear(self.width, 3)
+        self.trained = self.mode(torch.zeros(1))
+
+    def _width(self, shape):
+        return self.features(torch.randn(2, *shape)).shape[1]
+
+    def mode(self, x):
+        return 2.0 if self.training else 1.0
+
+    def forward(self, x):
+        return self.fc(self.features(x)) * self.trained
+
+
+def runs_while_it_is_made():
+    return Widened(), image()
+
+
+class Head(nn.Module):
+    stride = None
+
+    def __init__(self, width, places):
+        super().__init__()
+        self.convs = nn.ModuleList(nn.Conv2d(width, places, 1) for _ in range(2))
+
+    def forward(self, x):
+        found = [conv(one) for conv, one in zip(self.convs, x)]
+        return (
+            found if self.training else torch.cat([one.flatten(1) * self.stride[i] for i, one in enumerate(found)], 1)
+        )
+
+
+LAYERS = [
+    [-1, nn.Conv2d, [3, 4, 3, 2, 1]],
+    [-1, nn.Conv2d, [4, 4, 3, 1, 1]],
+    [-1, nn.Upsample, [None, 2, "nearest"]],
+    [[1, 2], Head, [4, 2]],
+]
+
+
+class Table(nn.Module):
+    """Layers by a table, each from those before it, and a head that gets its strides from a run."""
+
+    def __init__(self, layers):
+        super().__init__()
+        made = []
+        for place, (before, kind, args) in enumerate(layers):
+            layer = kind(*args)
+            layer.before, layer.place = before, place
+            made.append(layer)
+        self.layers = nn.Sequential(*made)
+        head = self.layers[-1]
+        with torch.no_grad():
+            found = self.forward(torch.zeros(1, 3, 16, 16))
+            head.stride = torch.tensor([16 / one.shape[-2] for one in found])
+        for conv, stride in zip(head.convs, head.stride):
+            bias = conv.bias.view(2, -1)
+            bias.data[:, 0] += float(stride)
+            conv.bias = nn.Parameter(bias.view(-1), requires_grad=True)
+        if head.stride[0].sign() != head.stride[1].sign():
+            self.reversed = head.convs[::-1].weird()
+
+    def forward(self, x):
+        kept = []
+        for layer in self.layers:
+            if layer.before != -1:
+                x = [kept[one] for one in layer.before]
+            x = layer(x)
+            kept.append(x)
+        return x
+
+
+def layers_by_a_table():
+    return Table(LAYERS), image()
+
+
+def enabled() -> bool:
+    return os.environ.get("NO_CHECKS_AT_ALL", "") == ""
+
+
+CHECKS: bool = enabled()
+
+
+class Scaled(nn.BatchNorm2d):
+    """A norm whose forward is its own, with torch's check of the input, and a cache by device."""
+
+    def __init__(self, width):
+        super().__init__(width, affine=False)
+        self.cache = {}
+
+    def forward(self, x):
+        if CHECKS:
+            self._check_input_dim(x)
+        if x.device not in self.cache:
+            self.cache[x.device] = torch.arange(x.shape[1]).float().view(1, -1, 1, 1)
+        y = F.batch_norm(x, self.running_mean, self.running_var, None, None, self.training, self.momentum, self.eps)
+        return y * self.cache[x.device]
+
+
+class Cached(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(3, 4, 3), Scaled(4)
+
+    def forward(self, x):
+        return self.norm(self.conv(x))
+
+
+def checks_its_input_and_keeps_by_device():
+    return Cached(), image()

@@ -52,9 +52,18 @@ class Head(nn.Module):
         )
 
 
+class Conv(nn.Module):
+    def __init__(self, ins, outs, stride=1):
+        super().__init__()
+        self.conv = nn.Conv2d(ins, outs, 3, stride, 1)
+
+    def forward(self, x):
+        return F.relu(self.conv(x))
+
+
 LAYERS = [
-    [-1, nn.Conv2d, [3, 4, 3, 2, 1]],
-    [-1, nn.Conv2d, [4, 4, 3, 1, 1]],
+    [-1, Conv, [3, 4, 2]],
+    [-1, Conv, [4, 4]],
     [-1, nn.Upsample, [None, 2, "nearest"]],
     [[1, 2], Head, [4, 2]],
 ]

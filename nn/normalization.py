@@ -128,11 +128,8 @@ class LocalResponseNorm(nn.Cell):
 
 
 class InstanceNormNd(nn.Cell):
-    """What torch's InstanceNorm1d, 2d and 3d share, with their arguments: each channel of an example by itself.
-
-    track_running_stats: whether it keeps running statistics, by which it normalizes in evaluation. momentum: torch's,
-    the weight of the new statistics; with None the running ones never change.
-    """
+    """What torch's InstanceNorm1d, 2d and 3d share, with their arguments; track_running_stats: whether it keeps running
+    statistics, by which it normalizes in evaluation; momentum: the weight of new ones, with None they never change."""
 
     axes = 1
 

@@ -387,8 +387,7 @@ class NetPass:
         return torch.from_numpy(elements.astype(np.float64).reshape(of_mindspore.shape))
 
     def _in_net(self, name: str, inputs: tuple[Any, ...], expected: RecordedTensor) -> LayerInNet:
-        training = self.mode == "train"
-        net = in_mode(self.context.model, training=training)  # which decides which of its layers train
+        net = in_mode(self.context.model, training=(training := self.mode == "train"))  # it decides which layers train
         module = copied(dict(net.named_modules())[name], torch.float32)
 
         def around(copy: nn.Module) -> AbstractContextManager[object]:

@@ -277,9 +277,8 @@ def report_undefined(names: set[str], maker: ast.FunctionDef, definitions: Progr
 
 
 def _constant_from_reads(node: ast.stmt, names: set[str], file: str, own: str, definitions: Program) -> bool:
-    """Give a constant that is computed from such names the value that it always had where the file reads it; returns
-    whether there is one."""
-    value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
+    """Give a constant that is computed from such names the value that it always had; returns whether there is one."""
+    value = getattr(node, "value", None)
     if value is None or not names & {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}:
         return False
     reads = [n for n in ast.walk(definitions.tree(file)) if isinstance(n, ast.Name) and n.id == own]

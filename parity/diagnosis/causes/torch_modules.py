@@ -18,7 +18,6 @@ import torch
 from torch import nn
 
 from ....mappings import table
-from ....migrate.torch_models import in_mode
 from ....printable import times
 from ....workers.worker import progress
 from ...align.mismatched_tensors import explains
@@ -100,9 +99,8 @@ def explain(context: Context) -> list[Cause]:
         causes += reasons
         known[module.name] = [each.change for each in chain]
     if causes:
-        causes = named_by_mode(
-            causes, in_mode(context.model, training=True), {module.name: cell_of(module) for module in faulty}
-        )
+        context.model.train()
+        causes = named_by_mode(causes, context.model, {module.name: cell_of(module) for module in faulty})
         causes = strided_elsewhere(context, causes, known)
     return causes + in_place(context, known)
 

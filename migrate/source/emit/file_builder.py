@@ -458,7 +458,7 @@ def build_file(facts: Observations, name: str, says: str) -> Emitted:
     assembly, root = _assembled(facts, {})
     module = next(functions_in(facts.root), "").rpartition(".")[0]
     first = (f"{module}.", f"{assembly.modules.get(module, module)}:")
-    if new := unique_names(assembly.definitions, first, {name}):
+    if new := unique_names(assembly.definitions, first, {name}, {*assembly.head.helpers.names.values()}):
         assembly, root = _assembled(facts, new)
     maker = assembly.model.function(name, root)
     for node in assembly.definitions.values():
@@ -544,16 +544,19 @@ def append(body: list[ast.stmt], text: str) -> None:
             statement.body.append(ast.parse(text).body[0])
 
 
-def unique_names(definitions: Mapping[str, ast.stmt], first: tuple[str, ...], taken: Collection[str]) -> dict[str, str]:
+def unique_names(
+    definitions: Mapping[str, ast.stmt], first: tuple[str, ...], taken: Collection[str], copied: Collection[str] = ()
+) -> dict[str, str]:
     """New names for definitions, after the file that each is from: `DecoderBlock`, `decoder_scale`, `DECODER_WIDTH`.
 
     definitions: by module and name, or by file and name (`layers.py:WIDTH`). Of several with one name, the one whose
     key starts with one of `first` keeps it, or else the first one. A function does not keep the name of a method that
     calls it: when compiled, MindSpore takes the method for the function, and it calls itself. taken: names in use.
+    copied: names of msmigrate's own definitions, which make room for those that are among the new names.
     """
     names = {key: found[0] for key, node in definitions.items() if (found := defines(node))}
     order = sorted(names, key=lambda key: not key.startswith(first))
-    used, new = {*taken}, {}
+    used, new = {*taken}, {key: name for key, name in names.items() if name in copied}
     hidden = _hidden(definitions.values())
     for key in order:
         name = names[key]
@@ -566,13 +569,9 @@ def unique_names(definitions: Mapping[str, ast.stmt], first: tuple[str, ...], ta
 def _hidden(nodes: Collection[ast.stmt]) -> set[str]:
     """The names of functions that are called by a method of the same name."""
     methods = [inner for node in nodes if isinstance(node, ast.ClassDef) for inner in node.body]
-    return {
-        call.func.id
-        for method in methods
-        if isinstance(method, ast.FunctionDef)
-        for call in ast.walk(method)
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == method.name
-    }
+    functions = [method for method in methods if isinstance(method, ast.FunctionDef)]
+    calls = ((one.name, call.func) for one in functions for call in ast.walk(one) if isinstance(call, ast.Call))
+    return {name for name, function in calls if isinstance(function, ast.Name) and function.id == name}
 
 
 def _after(key: str, name: str) -> str:

@@ -39,14 +39,14 @@ MEASURED = (ast.Add, ast.Sub, ast.MatMult)
 
 
 def is_complex(kind: Kind) -> bool:
-    """Whether it is a complex tensor, or a list of some."""
+    """Whether it is a complex tensor, or a list of some, or a complex number of Python's."""
     if isinstance(kind, SequenceKind):
         return any(map(is_complex, kind.items))
-    return isinstance(kind, TensorKind) and kind.dtype.startswith("complex")
+    return kind == PlainKind("complex") or (isinstance(kind, TensorKind) and kind.dtype.startswith("complex"))
 
 
 def may_be_complex(kinds: Iterable[Kind]) -> bool:
-    """Whether it was a complex tensor now and then."""
+    """Whether it was a complex tensor now and then, or a complex number."""
     return any(map(is_complex, kinds))
 
 
@@ -84,7 +84,8 @@ def call_with_complex(row: Row, given: Mapping[str, ObservedArgument], context: 
         return None
     for name, arguments, template in TABLES["plain_calls_of_complex"]:
         if row.torch == name and {*arguments} == {*given}:
-            return fill_template(template, {key: item.node for key, item in given.items()}, context.name)
+            nodes = {key: _complex(item.node, context) for key, item in given.items()}
+            return fill_template(template, nodes, context.name)
     if row.torch not in TABLES["of_complex"] and not row.torch.startswith("torch.fft."):
         raise Unwritable(f"{row.torch} of a complex tensor: write it with the parts, by torch.view_as_real")
     return None
@@ -110,15 +111,30 @@ def sized(call: ast.Call, names: list[str], kinds: list[Kind]) -> tuple[list[str
 
 @handles(syntax=[ast.BinOp])
 def operation(node: ast.BinOp, context: Context) -> ast.expr | None:
-    """`x * y`, `x / y` of complex tensors as calls; the other operators as they stand, or not at all."""
-    if not may_be_complex([*kinds_of(node.left), *kinds_of(node.right)]) or isinstance(node.op, MEASURED):
+    """`x * y`, `x / y` of complex tensors as calls; the other operators as they stand, or not at all. A complex number
+    becomes a tensor next to one."""
+    sides = [of_constant(literal(one)[1]) if literal(one)[0] else kinds_of(one) for one in (node.left, node.right)]
+    kinds = [kind for side in sides for kind in (side if isinstance(side, list) else [side])]
+    if not may_be_complex(kinds) or not any(isinstance(kind, TensorKind) for kind in kinds):
         return None
+    left, right = (_complex(context.visit(one), context) for one in (node.left, node.right))
+    if isinstance(node.op, MEASURED):
+        return ast.BinOp(left, node.op, right)
     name = OPERATORS.get(type(node.op))
     if name is not None and (_is_number(node.left) or _is_number(node.right)):
         return None
     if name is None:
         raise Unwritable(f"{ast.unparse(node)} of a complex tensor, of which MindSpore has no gradient: write products")
-    return ast.Call(context.name(F + name), [context.visit(node.left), context.visit(node.right)], [])
+    return ast.Call(context.name(F + name), [left, right], [])
+
+
+def _complex(node: ast.expr, context: Context) -> ast.expr:
+    """A complex number of the source as a tensor, for MindSpore computes with no other; anything else as it is."""
+    known, value = literal(node)
+    if not known or not isinstance(value, complex):
+        return node
+    parts = [ast.Call(context.name("mindspore.Tensor"), [ast.Constant(one)], []) for one in (value.real, value.imag)]
+    return ast.Call(context.name(f"{F}complex"), parts, [])
 
 
 def _is_number(node: ast.expr) -> bool:

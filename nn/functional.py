@@ -10,6 +10,7 @@ from .attention_and_recurrent import (
     scaled_dot_product_attention,
     softmax,
     softmin,
+    square_subsequent_mask,
 )
 from .convolution import conv_transpose1d, conv_transpose2d, conv_transpose3d, deform_conv2d, fold, pad
 from .indexing import (

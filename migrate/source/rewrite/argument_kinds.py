@@ -14,6 +14,7 @@ from ...source_files import literal
 from ..observe.observations import (
     UNKNOWN_RANK,
     Kind,
+    ModuleKind,
     ObjectKind,
     PlainKind,
     SequenceKind,
@@ -282,3 +283,53 @@ def by_class(
     for cls, call in reversed([*zip(classes[:-1], calls[:-1], strict=True)]):
         found = ast.IfExp(ast.Compare(copy.deepcopy(itself), [ast.Is()], [cls]), call, found)
     return found
+
+
+STACKS = {f"torch.nn.Transformer{kind}": f"torch.nn.Transformer{kind}Layer" for kind in ("Encoder", "Decoder")}
+
+
+@handles(*STACKS)
+def stack_of_layers(call: ast.Call, context: Context) -> ast.expr | None:
+    """A stack of transformer layers: msmigrate's, which copies the given layer as torch's does, where that may be other
+    than what MindSpore's makes in its place by its numbers. None for MindSpore's own."""
+    name = callees_of(call)[0]
+    given = [*call.args[:1], *(word.value for word in call.keywords if str(word.arg).endswith("_layer"))]
+    kinds = kinds_of(given[0]) if given else []
+    own = [kind.cls for kind in kinds if isinstance(kind, ModuleKind) and kind.cls != STACKS[name]]
+    if not own and not _is_changed(STACKS[name], context):
+        return None
+    for cls in own:
+        _says_no_cause(cls, call, context)
+    words = {word.arg: word.value for word in call.keywords if word.arg not in ("enable_nested_tensor", "mask_check")}
+    visited = [ast.keyword(word, context.visit(value)) for word, value in words.items()]
+    instead = context.name(f"msmigrate.nn.{name.rpartition('.')[2]}")
+    return ast.Call(instead, [context.visit(one) for one in call.args[:3]], visited)
+
+
+def _is_changed(layer: str, context: Context) -> bool:
+    """Whether the model's files make such a layer with another activation than one by its name, or change a layer's
+    parts: `layer.norm1 = …`."""
+    for file in context.program.own_files:
+        names = context.program.names(file)
+        for node in ast.walk(context.program.tree(file)):
+            if isinstance(node, ast.Call) and names.name(node.func) == layer:
+                said = [*node.args[4:5], *(word.value for word in node.keywords if word.arg in ("activation", None))]
+                if not all(isinstance(one, ast.Constant) for one in said):
+                    return True
+            if isinstance(getattr(node, "ctx", None), ast.Store) and ModuleKind(layer) in kinds_of(
+                getattr(node, "value", node)
+            ):
+                return True
+    return False
+
+
+def _says_no_cause(cls: str, call: ast.Call, context: Context) -> None:
+    """Raise where a layer's own `forward` computes with the `is_causal` that torch's stack gives it, and MindSpore's
+    does not."""
+    functions = [context.program.functions.get(f"{base}.forward") for base in context.program.facts.bases(cls)]
+    for node in (context.program.node(one) for one in functions if one is not None):
+        inside = [*ast.walk(node)] if node is not None else []
+        handed = {id(n.value) for n in inside if isinstance(n, ast.keyword) and str(n.arg).endswith("is_causal")}
+        read = [n for n in inside if isinstance(n, ast.Name) and n.id.endswith("is_causal") and id(n) not in handed]
+        if read:
+            raise Unwritable(f"{ast.unparse(call.func)} of {cls}, whose forward reads {read[0].id}: write a ModuleList")

@@ -549,6 +549,7 @@ class Reader:
             kinds = kinds or methods.layers_made(self.context.owner, function.attr, self.program)
             if kinds and all(isinstance(kind, ModuleKind) for kind in kinds):
                 set_kinds(function, kinds)
+                set_kinds(function.value, [ModuleKind(self.context.owner)])
                 return [f"module {kind.cls}" for kind in kinds if isinstance(kind, ModuleKind)], [SOME_TENSOR]
             if kinds and all(isinstance(kind, CallableKind) and kind.what == "function" for kind in kinds):
                 set_kinds(function, kinds)

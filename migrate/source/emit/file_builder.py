@@ -29,8 +29,9 @@ from ..observe.observations import (
     observed,
 )
 from ..rewrite import autograd_functions, control_flow, dataclasses_and_configs
+from ..rewrite.argument_kinds import ChosenEntries
 from ..rewrite.context import Context, Problem, Program
-from ..rewrite.library_lookups import ChosenEntries, keep_torchs_defaults
+from ..rewrite.library_lookups import keep_torchs_defaults
 from ..rewrite.modules import called_by_mindspore
 from ..rewrite.replaced_methods import as_construct, handed_methods
 from ..rewrite.rewriter import list_method, popped_names, rewrite_function, unseen_function, unseen_method
@@ -402,7 +403,7 @@ class FileBuilder(Program):
         if isinstance(statement, ast.AnnAssign):
             statement.annotation = hints.hint(statement.annotation)
         if statement.value is not None:
-            statement.value = ChosenEntries(self.names(file).name, self.unseen).visit(statement.value)
+            statement.value = ChosenEntries(file, self).visit(statement.value)
             for name in names_in(statement.value, self.names(file).name):
                 self.define(name)
             self._named(file, statement.value)

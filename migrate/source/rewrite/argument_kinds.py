@@ -1,15 +1,16 @@
 """Calls that are written by the kinds of what they are given: by a template, for complex tensors, as torch.fft gives
 them, for tensors of several dtypes that are joined, the labels of a cross-entropy, the weights of losses, NumPy's and
-whole numbers; and calls of one of several classes that a variable holds."""
+whole numbers; calls of one of several classes that a variable holds; and what stands in tables of such."""
 
 from __future__ import annotations
 
 import ast
 import copy
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from ....mappings.rows import Row
-from ...library_names import TABLES
+from ...library_names import NOT_CONVERTED, TABLES, is_dtype
 from ...source_files import literal
 from ..observe.observations import (
     UNKNOWN_RANK,
@@ -28,7 +29,7 @@ from ..observe.observations import (
     set_callee,
     set_kinds,
 )
-from .context import Context, Namer, ObservedArgument, Unwritable, fill_template, handles
+from .context import Context, Namer, ObservedArgument, Problem, Program, Unwritable, fill_template, handles
 
 F = "msmigrate.nn.functional."
 DRAWN = {f"torch.{one}": f"mindspore.ops.{one}" for one in ("rand", "randn")}  # of sizes that are written out
@@ -333,3 +334,77 @@ def _says_no_cause(cls: str, call: ast.Call, context: Context) -> None:
         read = [n for n in inside if isinstance(n, ast.Name) and n.id.endswith("is_causal") and id(n) not in handed]
         if read:
             raise Unwritable(f"{ast.unparse(call.func)} of {cls}, whose forward reads {read[0].id}: write a ModuleList")
+
+
+class ChosenEntries(ast.NodeTransformer):
+    """Replaces in dictionaries the classes and functions that were not used in the run, and removes them from sets.
+
+    The key of an entry of a dictionary stays: `key in table`, `table.get(key, other)` and `len(table)` would be others
+    without it. file: of the table.
+    """
+
+    def __init__(self, file: str, program: Program) -> None:
+        self.resolve, self.unseen = program.names(file).name, program.unseen
+        self.file, self.program = file, program
+
+    def visit_Dict(self, node: ast.Dict) -> ast.AST:
+        """A dictionary, by its values."""
+        return ast.Dict(node.keys, [self.kept(value) or self._unused(value) for value in node.values])
+
+    def _unused(self, node: ast.expr) -> ast.expr:
+        named = node.args[0] if isinstance(node, ast.Call) and node.args else node
+        name = self.resolve(named) if isinstance(named, (ast.Name, ast.Attribute)) else ""
+        return unused_entry(node, name, self.file, self.program)
+
+    def visit_Set(self, node: ast.Set) -> ast.AST:
+        """A set; an empty one is written as a call."""
+        kept = [found for item in node.elts if (found := self.kept(item))]
+        return ast.Set(kept) if kept else ast.Call(ast.Name("set", ast.Load()), [], [])
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """`dict(relu=nn.ReLU)`."""
+        if isinstance(node.func, ast.Name) and node.func.id == "dict":
+            words = [(word.arg, self.kept(word.value) or self._unused(word.value)) for word in node.keywords]
+            node.keywords = [ast.keyword(key, value) for key, value in words]
+        return node
+
+    def kept(self, node: ast.expr) -> ast.expr | None:
+        """The value of an entry, for `a if c else b` the one that was used; None where it was not used."""
+        if isinstance(node, ast.IfExp):
+            sides = [side for side in (self.kept(node.body), self.kept(node.orelse)) if side is not None]
+            return node if len(sides) == 2 else next(iter(sides), None)
+        if isinstance(node, ast.Call) and self.resolve(node.func) == "functools.partial" and node.args:
+            return node if self.kept(node.args[0]) is not None else None
+        name = self.resolve(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+        if not name:
+            found: ast.expr = self.visit(node)
+            return found
+        return None if self.unseen(name) else node
+
+
+def unused_entry(node: ast.expr, name: str, file: str, program: Program) -> ast.expr:
+    """What stands in a table of a file's top for a class or function that never ran, in torch's words: a lambda for one
+    of torch's that takes one tensor, or a layer without arguments, the name of a function of the model's own, and else
+    a function that raises, which is listed."""
+    if name.startswith("torch.") and is_dtype(name.removeprefix("torch.")):
+        return node
+    row = program.row(name) if name.startswith("torch.") and isinstance(node, (ast.Name, ast.Attribute)) else None
+    needed = [one.torch for one in row.arguments if one.required] if row is not None and row.mindspore else ["*"]
+    given = ast.arguments([], [], None, [], [], None, [])
+    if row is not None and row.is_module and not needed:
+        return ast.Lambda(given, ast.Call(node, [], []))
+    if row is not None and row.kind == "function" and len(needed) == 1 and needed != ["*"]:
+        given.args = [ast.arg("x")]
+        return ast.Lambda(given, ast.Call(node, [ast.Name("x", ast.Load())], []))
+    if isinstance(node, ast.Name) and any(getattr(one, "name", "") == node.id for one in _functions(file, program)):
+        program.unread.add(name)
+        return node
+    text = f"{ast.unparse(node)}, an entry of a table that did not run"
+    program.not_run.append(Problem(file, node.lineno, text))
+    text = f"{Path(file).name}:{node.lineno}: {text}"
+    given.vararg, given.kwarg = ast.arg("args"), ast.arg("kwargs")
+    return ast.Lambda(given, ast.Call(program.name(NOT_CONVERTED), [ast.Constant(text)], []))
+
+
+def _functions(file: str, program: Program) -> Iterable[ast.FunctionDef]:
+    return (one for one in program.tree(file).body if isinstance(one, ast.FunctionDef))

@@ -394,7 +394,7 @@ def _unpacked_dict(row: Row, node: ast.expr, context: Context) -> dict[str, Obse
     if entries is None or (not all(isinstance(one, READ_AGAIN) for one in parts) and set(entries) - {"inplace"}):
         raise Unwritable(f"{row.torch} with **{ast.unparse(node)}")
     if not takes_anything(row):
-        _guard_keys(node, [*entries], context)
+        guard_keys(node, [*entries], context)
     defaults = {argument.torch: argument.default for argument in row.arguments if not argument.required}
     items = {}
     for key, kinds in entries.items():
@@ -411,7 +411,7 @@ def _unpacked_dict(row: Row, node: ast.expr, context: Context) -> dict[str, Obse
     return items
 
 
-def _guard_keys(given: ast.expr, keys: list[str], context: Context) -> None:
+def guard_keys(given: ast.expr, keys: list[str], context: Context) -> None:
     """Make the new file raise where a dictionary has other keys than these, the only ones that are written."""
     if _stays(given, context.function or given):
         return

@@ -24,7 +24,19 @@ from .activations_and_dropout import (
     StochasticDepth,
     Tanhshrink,
 )
-from .attention_and_recurrent import LogSoftmax, Softmax, Softmin, pack_padded_sequence, pad_packed_sequence, run_packed
+from .attention_and_recurrent import (
+    LogSoftmax,
+    MultiheadAttention,
+    Softmax,
+    Softmin,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+    pack_padded_sequence,
+    pad_packed_sequence,
+    run_packed,
+)
 from .containers import (
     NamedCells,
     OptionalCells,

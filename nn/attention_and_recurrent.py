@@ -5,11 +5,83 @@ MindSpore's own attention runs on Ascend only.
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
 from mindspore import Tensor, nn, ops
 from mindspore import dtype as mstype
+
+
+class MultiheadAttention(nn.MultiheadAttention):
+    """MindSpore's, for classes that derive from it: their own `construct` may take other inputs, and hand on others.
+
+    MindSpore's `__call__` notes which of its three inputs are one, and takes that for those of `construct`.
+    """
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The output of `construct`, which takes its three inputs for different ones."""
+        return nn.Cell.__call__(self, *args, **kwargs)
+
+
+class TransformerEncoderLayer(nn.TransformerEncoderLayer):
+    """MindSpore's, with any function or layer as its activation, as torch's takes it."""
+
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Any = "relu",
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        dtype: Any = mstype.float32,
+    ) -> None:
+        name = activation if isinstance(activation, str) else "relu"
+        super().__init__(d_model, nhead, dim_feedforward, dropout, name, layer_norm_eps, batch_first, norm_first, dtype)
+        if not isinstance(activation, str):
+            self.activation = activation
+
+
+class TransformerDecoderLayer(nn.TransformerDecoderLayer):
+    """MindSpore's, with any function or layer as its activation, as torch's takes it."""
+
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Any = "relu",
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        dtype: Any = mstype.float32,
+    ) -> None:
+        name = activation if isinstance(activation, str) else "relu"
+        super().__init__(d_model, nhead, dim_feedforward, dropout, name, layer_norm_eps, batch_first, norm_first, dtype)
+        if not isinstance(activation, str):
+            self.activation = activation
+
+
+class TransformerEncoder(nn.TransformerEncoder):
+    """MindSpore's, with copies of the layer that it is given, of whatever class, in place of new layers."""
+
+    def __init__(self, encoder_layer: nn.Cell, num_layers: int, norm: nn.Cell | None = None) -> None:
+        super().__init__(encoder_layer, 0, norm)
+        self.layers = nn.CellList([copy.deepcopy(encoder_layer) for _ in range(num_layers)])
+        self.num_layers = num_layers
+
+
+class TransformerDecoder(nn.TransformerDecoder):
+    """MindSpore's, with copies of the layer that it is given, of whatever class, in place of new layers."""
+
+    def __init__(self, decoder_layer: nn.Cell, num_layers: int, norm: nn.Cell | None = None) -> None:
+        super().__init__(decoder_layer, 0, norm)
+        self.layers = nn.CellList([copy.deepcopy(decoder_layer) for _ in range(num_layers)])
+        self.num_layers = num_layers
 
 
 class Softmax(nn.Softmax):
@@ -173,6 +245,12 @@ def _masked(weights: Tensor, mask: Tensor) -> Tensor:
     if mask.dtype == mstype.bool_:
         return ops.masked_fill(weights, mask, float("-inf"))
     return weights + mask
+
+
+def square_subsequent_mask(sz: int, dtype: Any = None) -> Tensor:
+    """The mask (sz, sz) of nn.Transformer's `generate_square_subsequent_mask`: -inf above the diagonal, else 0."""
+    above = ops.arange(0, sz).reshape((1, -1)) > ops.arange(0, sz).reshape((-1, 1))
+    return ops.masked_fill(ops.zeros((sz, sz), mstype.float32 if dtype is None else dtype), above, float("-inf"))
 
 
 def added_mask(mask: Tensor | None) -> Tensor | None:

@@ -9,8 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import mindspore
+import numpy as np
 from mindspore import Tensor, ops
 from mindspore import dtype as mstype
+
+from .convolution import pad
 
 COMPLEX = (mindspore.complex64, mindspore.complex128)
 
@@ -344,6 +347,160 @@ def fftshift(input: Any, dim: Any = None) -> Any:
 def ifftshift(input: Any, dim: Any = None) -> Any:
     """torch.fft.ifftshift; without dim the gradient of ops.ifftshift is wrong on the CPU, often the second time."""
     return ops.ifftshift(input, tuple(range(input.ndim)) if dim is None else dim)
+
+
+def stft(
+    input: Any,
+    n_fft: int,
+    hop_length: Any = None,
+    win_length: Any = None,
+    window: Any = None,
+    center: bool = True,
+    pad_mode: str = "reflect",
+    normalized: bool = False,
+    onesided: Any = None,
+    return_complex: Any = None,
+) -> Any:
+    """The spectrum of every window of a real signal, (time,) or (batch, time), as torch.stft.
+
+    The result is (batch, frequencies, windows), complex, or its two parts along a last axis where return_complex is
+    False. Raises ValueError where torch.stft raises, and TypeError for a complex signal or window.
+    """
+    if is_complex(input) or is_complex(window):
+        raise TypeError("stft of complex numbers: transform the real and the imaginary part, and add the spectra")
+    if return_complex is None:
+        raise ValueError("stft of a real signal: give return_complex, as torch.stft wants it")
+    hop, weights = _hop_and_window(n_fft, hop_length, win_length, window, input.dtype)
+    x = input.unsqueeze(0) if input.ndim == 1 else input
+    if center:
+        if pad_mode == "reflect" and n_fft // 2 >= x.shape[-1]:
+            raise ValueError(f"stft: {n_fft // 2} values reflected at a side of a signal of {x.shape[-1]}")
+        x = pad(x.unsqueeze(1), (n_fft // 2, n_fft // 2), pad_mode).squeeze(1)
+    length = x.shape[-1]
+    if n_fft > length:
+        raise ValueError(f"stft: windows of {n_fft} values in a signal of {length}")
+    starts = ops.arange(0, 1 + (length - n_fft) // hop).reshape((-1, 1)) * hop
+    frames = ops.gather(x, starts + ops.arange(0, n_fft).reshape((1, -1)), 1)
+    frames = frames if weights is None else frames * weights
+    norm = "ortho" if normalized else "backward"
+    spectrum = ops.rfft(frames, n_fft, -1, norm) if onesided is None or onesided else ops.fft(frames, n_fft, -1, norm)
+    spectrum = ops.swapaxes(spectrum, 1, 2)
+    spectrum = spectrum.squeeze(0) if input.ndim == 1 else spectrum
+    return spectrum if return_complex else ops.view_as_real(spectrum)
+
+
+def istft(
+    input: Any,
+    n_fft: int,
+    hop_length: Any = None,
+    win_length: Any = None,
+    window: Any = None,
+    center: bool = True,
+    normalized: bool = False,
+    onesided: Any = None,
+    length: Any = None,
+) -> Any:
+    """The real signal of which (frequencies, windows) or (batch, frequencies, windows) are the spectra, as torch.istft.
+
+    Raises ValueError where sizes do not fit. Where the squares of a window add up to zero at a place of the signal,
+    for which torch.istft raises, the signal is not finite.
+    """
+    x = input.unsqueeze(0) if input.ndim == 2 else input
+    bins, count = x.shape[1], x.shape[2]
+    half = bins != n_fft if onesided is None else onesided
+    if bins != (n_fft // 2 + 1 if half else n_fft):
+        raise ValueError(f"istft: {bins} frequencies do not fit windows of {n_fft} values")
+    dtype = mindspore.float64 if x.dtype == mindspore.complex128 else mindspore.float32
+    hop, weights = _hop_and_window(n_fft, hop_length, win_length, window, dtype)
+    weights = ops.ones((n_fft,), dtype) if weights is None else weights
+    x = ops.swapaxes(x[:, : n_fft // 2 + 1], 1, 2)
+    frames = ops.irfft(x, n_fft, -1, "ortho" if normalized else "backward") * weights
+    whole = n_fft + hop * (count - 1)
+    squares = ops.broadcast_to(ops.square(weights), (1, count, n_fft))
+    first = n_fft // 2 if center else 0
+    last = whole - first if length is None else first + length
+    found = _added_up(frames, hop, whole)[:, first:last] / _added_up(squares, hop, whole)[:, first:last]
+    if last > whole:
+        found = pad(found, (0, last - whole))
+    return found.squeeze(0) if input.ndim == 2 else found
+
+
+def _hop_and_window(n_fft: int, hop_length: Any, win_length: Any, window: Any, dtype: Any) -> Any:
+    """The step from window to window, and the weights of a window's values, with zeros at both sides; None: all 1."""
+    hop = n_fft // 4 if hop_length is None else hop_length
+    size = n_fft if win_length is None else win_length
+    if hop <= 0 or size <= 0 or size > n_fft:
+        raise ValueError(f"a window of {size} values every {hop}, in transforms of {n_fft}")
+    if window is None:
+        window = None if size == n_fft else ops.ones((size,), dtype)
+    elif window.ndim != 1 or window.shape[0] != size:
+        raise ValueError(f"a window of shape {window.shape}, and win_length is {size}")
+    if size < n_fft:
+        before = (n_fft - size) // 2
+        window = pad(window, (before, n_fft - size - before))
+    return hop, window
+
+
+def _added_up(frames: Any, hop: int, whole: int) -> Any:
+    """Windows (batch, windows, values) as the signal (batch, whole) in which each begins `hop` after the one before."""
+    batch, count, size = frames.shape
+    parts = -(-size // hop)
+    rows = pad(frames, (0, parts * hop - size)).reshape((batch, count, parts, hop))
+    total = pad(rows[:, :, 0], (0, 0, 0, parts - 1))
+    for part in range(1, parts):
+        total = total + pad(rows[:, :, part], (0, 0, part, parts - 1 - part))
+    total = total.reshape((batch, -1))
+    return pad(total, (0, whole - total.shape[1]))
+
+
+def hann_window(window_length: int, periodic: bool = True, dtype: Any = None) -> Any:
+    """The raised cosine of torch.hann_window, float32 where no dtype is given."""
+    return _cosines(window_length, periodic, (0.5, -0.5), dtype)
+
+
+def hamming_window(
+    window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, dtype: Any = None
+) -> Any:
+    """`alpha - beta · cos` over one round, as torch.hamming_window, float32 where no dtype is given."""
+    return _cosines(window_length, periodic, (alpha, -beta), dtype)
+
+
+def blackman_window(window_length: int, periodic: bool = True, dtype: Any = None) -> Any:
+    """The sum of two cosines of torch.blackman_window, float32 where no dtype is given."""
+    return _cosines(window_length, periodic, (0.42, -0.5, 0.08), dtype)
+
+
+@ops.constexpr
+def _cosines(count: int, periodic: bool, factors: Any, dtype: Any) -> Any:
+    """`count` values of a sum of cosines, of no, one and two rounds, computed in float64."""
+    if count < 2:
+        values = np.ones(count)
+    else:
+        angles = np.arange(count) * (2 * np.pi / (count if periodic else count - 1))
+        values = np.zeros(count)
+        for rounds, factor in enumerate(factors):
+            values += factor * np.cos(rounds * angles)
+    return Tensor(values, mindspore.float32 if dtype is None else dtype)
+
+
+def bartlett_window(window_length: int, periodic: bool = True, dtype: Any = None) -> Any:
+    """The triangle of torch.bartlett_window, float32 where no dtype is given."""
+    return _bump(window_length, periodic, None, dtype)
+
+
+def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, dtype: Any = None) -> Any:
+    """The window of torch.kaiser_window, float32 where no dtype is given."""
+    return _bump(window_length, periodic, beta, dtype)
+
+
+@ops.constexpr
+def _bump(count: int, periodic: bool, beta: Any, dtype: Any) -> Any:
+    """`count` values of Kaiser's window; beta: None for the triangle of Bartlett's."""
+    values = np.ones(count)
+    if count > 1:
+        places = 2 * np.arange(count) / (count if periodic else count - 1) - 1  # from -1 to 1
+        values = values - np.abs(places) if beta is None else np.i0(beta * np.sqrt(1 - places**2)) / np.i0(float(beta))
+    return Tensor(values, mindspore.float32 if dtype is None else dtype)
 
 
 def _opposite(norm: Any) -> str:

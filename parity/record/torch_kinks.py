@@ -172,7 +172,7 @@ class KinkSides:
         """Like `relu_input`, for a function that is called in the module at `path`."""
         moved, x = None, values.detach()
         for kink in kinks:
-            found = self._side(path, x, x - kink, _above(x, kink))
+            found = self._side(path, x, x - kink, _above(x, kink), kink)
             if found is not None:
                 moved = self._moved(found, values, kink, moved)
         return moved
@@ -313,10 +313,11 @@ class KinkSides:
             around = around.rpartition(".")[0]
         yield from (one for where, one in at if where != path and where.startswith(f"{path}." if path else ""))
 
-    def _side(self, path: str, x: torch.Tensor, gap: torch.Tensor, above: torch.Tensor) -> _Side | None:
+    def _side(self, path: str, x: Any, gap: torch.Tensor, above: torch.Tensor, kink: float = 0.0) -> _Side | None:
         """The recorded sides that fit a call, whose distances from a kink are `gap`; or their reverse: a maximum may
-        have its two tensors in either order."""
-        recorded = (side for one in self._near(path) for side in _sides(one, x))
+        have its two tensors in either order. An abs has its kink at 0 alone, and all of a norm's values above it."""
+        near = (one for one in self._near(path) if kink == 0 or not one.name.endswith("abs()"))
+        recorded = (side for one in near for side in _sides(one, x))
         both = (each for side in recorded for each in (side, side.turned()))
 
         def clear(side: _Side) -> int:

@@ -52,6 +52,16 @@ def as_many_numbers() -> dict[str, Any]:
     return {"grad": grad.tolist(), "matched": sides.matched}
 
 
+def above_a_bound() -> dict[str, Any]:
+    """A clamp whose other run recorded nothing, next to an abs of values that are all above 0, as a norm has it."""
+    x = torch.tensor([1.0, 2.0, 6e-8, 3.0], requires_grad=True)
+    sides = KinkSides({("0.abs()", 0): sides_of(np.ones(4, bool))})
+    with taking(sides, net := nn.Sequential(Block(lambda x: torch.clamp(x, min=1e-7)))):
+        out = net(x * 1.0)
+    (grad,) = torch.autograd.grad(out.sum(), x)
+    return {"grad": grad.tolist(), "matched": sides.matched}
+
+
 def tied(function: Callable[[torch.Tensor], torch.Tensor], kept: np.ndarray) -> dict[str, Any]:
     """At 0 and 1 exactly, as the other run is, which hands its gradient on there."""
     x = torch.tensor([0.0, 0.5, 1.0], requires_grad=True)
@@ -169,6 +179,7 @@ facts = {
     "not recorded": case(relu, "1.relu()"),
     "afterwards": case(relu, "0.relu()", watched=False),
     "as many numbers": as_many_numbers(),
+    "above a bound": above_a_bound(),
     "clamp at its bounds": tied(
         lambda x: x.clamp(0, 1),
         packed(

@@ -78,6 +78,10 @@ def test_the_numbers_of_a_maximum_are_no_sides_though_they_are_as_many(torch: di
     assert torch["as many numbers"] == {"grad": [0.0] * 16 + [1.0] * 16, "matched": 1}
 
 
+def test_an_abs_does_not_say_the_sides_of_another_bound(torch: dict[str, Any]) -> None:
+    assert torch["above a bound"] == {"grad": [1.0, 1.0, 0.0, 1.0], "matched": 0}
+
+
 def test_a_clamp_exactly_at_its_bounds_keeps_its_own_gradient(torch: dict[str, Any]) -> None:
     assert torch["clamp at its bounds"] == {"grad": [0.0, 1.0, 0.0], "matched": 0}  # torch 2.14's
 

@@ -29,8 +29,9 @@ from ..observe.observations import (
     observed,
 )
 from ..rewrite import autograd_functions, control_flow, dataclasses_and_configs
+from ..rewrite.argument_kinds import ChosenEntries
 from ..rewrite.context import Context, Problem, Program
-from ..rewrite.library_lookups import ChosenEntries, keep_torchs_defaults
+from ..rewrite.library_lookups import keep_torchs_defaults
 from ..rewrite.modules import called_by_mindspore
 from ..rewrite.replaced_methods import as_construct, handed_methods
 from ..rewrite.rewriter import list_method, popped_names, rewrite_function, unseen_function, unseen_method
@@ -424,7 +425,7 @@ class FileBuilder(Program):
         if isinstance(statement, ast.AnnAssign):
             statement.annotation = hints.hint(statement.annotation)
         if statement.value is not None:
-            statement.value = ChosenEntries(self.names(file).name, self.unseen).visit(statement.value)
+            statement.value = ChosenEntries(file, self).visit(statement.value)
             for name in names_in(statement.value, self.names(file).name):
                 self.define(name)
             self._named(file, statement.value)
@@ -480,7 +481,7 @@ def build_file(facts: Observations, name: str, says: str) -> Emitted:
     assembly, root = _assembled(facts, {})
     module = next(functions_in(facts.root), "").rpartition(".")[0]
     first = (f"{module}.", f"{assembly.modules.get(module, module)}:")
-    if new := unique_names(assembly.definitions, first, {name}):
+    if new := unique_names(assembly.definitions, first, {name}, {*assembly.head.helpers.names.values()}):
         assembly, root = _assembled(facts, new)
     maker = assembly.model.function(name, root)
     for node in assembly.definitions.values():
@@ -540,16 +541,19 @@ def is_property(node: ast.FunctionDef) -> bool:
     return any(isinstance(item, ast.Name) and item.id == "property" for item in node.decorator_list)
 
 
-def unique_names(definitions: Mapping[str, ast.stmt], first: tuple[str, ...], taken: Collection[str]) -> dict[str, str]:
+def unique_names(
+    definitions: Mapping[str, ast.stmt], first: tuple[str, ...], taken: Collection[str], copied: Collection[str] = ()
+) -> dict[str, str]:
     """New names for definitions, after the file that each is from: `DecoderBlock`, `decoder_scale`, `DECODER_WIDTH`.
 
     definitions: by module and name, or by file and name (`layers.py:WIDTH`). Of several with one name, the one whose
     key starts with one of `first` keeps it, or else the first one. A function does not keep the name of a method that
     calls it: when compiled, MindSpore takes the method for the function, and it calls itself. taken: names in use.
+    copied: names of msmigrate's own definitions, which make room for those that are among the new names.
     """
     names = {key: found[0] for key, node in definitions.items() if (found := defines(node))}
     order = sorted(names, key=lambda key: not key.startswith(first))
-    used, new = {*taken}, {}
+    used, new = {*taken}, {key: name for key, name in names.items() if name in copied}
     hidden = _hidden(definitions.values())
     for key in order:
         name = names[key]
@@ -562,13 +566,9 @@ def unique_names(definitions: Mapping[str, ast.stmt], first: tuple[str, ...], ta
 def _hidden(nodes: Collection[ast.stmt]) -> set[str]:
     """The names of functions that are called by a method of the same name."""
     methods = [inner for node in nodes if isinstance(node, ast.ClassDef) for inner in node.body]
-    return {
-        call.func.id
-        for method in methods
-        if isinstance(method, ast.FunctionDef)
-        for call in ast.walk(method)
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == method.name
-    }
+    functions = [method for method in methods if isinstance(method, ast.FunctionDef)]
+    calls = ((one.name, call.func) for one in functions for call in ast.walk(one) if isinstance(call, ast.Call))
+    return {name for name, function in calls if isinstance(function, ast.Name) and function.id == name}
 
 
 def _after(key: str, name: str) -> str:

@@ -33,6 +33,9 @@ EXPRESSIONS = (
 )
 
 
+PATTERNED = ("rearrange", "reduce", "repeat", "einsum")  # of einops, whose patterns decide what is written
+
+
 def sliced(node: ast.stmt) -> TypeGuard[ast.Assign]:
     """Whether a statement writes into one slice, such as `x[:, a:b] = y`, whose index calls nothing."""
     if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Subscript):
@@ -132,6 +135,8 @@ class _Reporting(ast.NodeTransformer):
         callee = self.report(CALL, function, inner)
         arguments = [self._argument(argument) for argument in node.args]
         keywords = [ast.keyword(keyword.arg, self.visit(keyword.value)) for keyword in node.keywords]
+        if str(getattr(function, "attr", getattr(function, "id", ""))).lower() in PATTERNED:
+            arguments = [self.report(VALUE, one, one) if isinstance(one, ast.JoinedStr) else one for one in arguments]
         return ast.copy_location(ast.Call(callee, arguments, keywords), node)
 
     def _argument(self, node: ast.expr) -> ast.expr:

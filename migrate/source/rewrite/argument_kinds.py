@@ -1,19 +1,22 @@
 """Calls that are written by the kinds of what they are given: by a template, for complex tensors, as torch.fft gives
 them, for tensors of several dtypes that are joined, the labels of a cross-entropy, the weights of losses, NumPy's and
-whole numbers; and calls of one of several classes that a variable holds."""
+whole numbers; calls of one of several classes that a variable holds; what stands in tables of such; and stacks of
+layers, checks of an input and parameters of a layer."""
 
 from __future__ import annotations
 
 import ast
 import copy
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from ....mappings.rows import Row
-from ...library_names import TABLES
+from ...library_names import NOT_CONVERTED, TABLES, is_dtype
 from ...source_files import literal
 from ..observe.observations import (
     UNKNOWN_RANK,
     Kind,
+    ModuleKind,
     ObjectKind,
     PlainKind,
     SequenceKind,
@@ -27,7 +30,7 @@ from ..observe.observations import (
     set_callee,
     set_kinds,
 )
-from .context import Context, Namer, ObservedArgument, Stage, Unwritable, fill_template, handles
+from .context import Context, Namer, ObservedArgument, Problem, Program, Stage, Unwritable, fill_template, handles
 
 BACKENDS = ("torch.nn.attention.SDPBackend.", "torch._C._SDPBackend.")
 F = "msmigrate.nn.functional."
@@ -40,14 +43,14 @@ MEASURED = (ast.Add, ast.Sub, ast.MatMult)
 
 
 def is_complex(kind: Kind) -> bool:
-    """Whether it is a complex tensor, or a list of some."""
+    """Whether it is a complex tensor, or a list of some, or a complex number of Python's."""
     if isinstance(kind, SequenceKind):
         return any(map(is_complex, kind.items))
-    return isinstance(kind, TensorKind) and kind.dtype.startswith("complex")
+    return kind == PlainKind("complex") or (isinstance(kind, TensorKind) and kind.dtype.startswith("complex"))
 
 
 def may_be_complex(kinds: Iterable[Kind]) -> bool:
-    """Whether it was a complex tensor now and then."""
+    """Whether it was a complex tensor now and then, or a complex number."""
     return any(map(is_complex, kinds))
 
 
@@ -85,7 +88,8 @@ def call_with_complex(row: Row, given: Mapping[str, ObservedArgument], context: 
         return None
     for name, arguments, template in TABLES["plain_calls_of_complex"]:
         if row.torch == name and {*arguments} == {*given}:
-            return fill_template(template, {key: item.node for key, item in given.items()}, context.name)
+            nodes = {key: _complex(item.node, context) for key, item in given.items()}
+            return fill_template(template, nodes, context.name)
     if row.torch not in TABLES["of_complex"] and not row.torch.startswith("torch.fft."):
         raise Unwritable(f"{row.torch} of a complex tensor: write it with the parts, by torch.view_as_real")
     return None
@@ -111,15 +115,30 @@ def sized(call: ast.Call, names: list[str], kinds: list[Kind]) -> tuple[list[str
 
 @handles(syntax=[ast.BinOp])
 def operation(node: ast.BinOp, context: Context) -> ast.expr | None:
-    """`x * y`, `x / y` of complex tensors as calls; the other operators as they stand, or not at all."""
-    if not may_be_complex([*kinds_of(node.left), *kinds_of(node.right)]) or isinstance(node.op, MEASURED):
+    """`x * y`, `x / y` of complex tensors as calls; the other operators as they stand, or not at all. A complex number
+    becomes a tensor next to one."""
+    sides = [of_constant(literal(one)[1]) if literal(one)[0] else kinds_of(one) for one in (node.left, node.right)]
+    kinds = [kind for side in sides for kind in (side if isinstance(side, list) else [side])]
+    if not may_be_complex(kinds) or not any(isinstance(kind, TensorKind) for kind in kinds):
         return None
+    left, right = (_complex(context.visit(one), context) for one in (node.left, node.right))
+    if isinstance(node.op, MEASURED):
+        return ast.BinOp(left, node.op, right)
     name = OPERATORS.get(type(node.op))
     if name is not None and (_is_number(node.left) or _is_number(node.right)):
         return None
     if name is None:
         raise Unwritable(f"{ast.unparse(node)} of a complex tensor, of which MindSpore has no gradient: write products")
-    return ast.Call(context.name(F + name), [context.visit(node.left), context.visit(node.right)], [])
+    return ast.Call(context.name(F + name), [left, right], [])
+
+
+def _complex(node: ast.expr, context: Context) -> ast.expr:
+    """A complex number of the source as a tensor, for MindSpore computes with no other; anything else as it is."""
+    known, value = literal(node)
+    if not known or not isinstance(value, complex):
+        return node
+    parts = (ast.Call(context.name("mindspore.Tensor"), [ast.Constant(one)], []) for one in (value.real, value.imag))
+    return ast.Call(context.name(f"{F}complex"), [*parts], [])
 
 
 def _is_number(node: ast.expr) -> bool:
@@ -310,3 +329,127 @@ def parameter_of_a_layer(node: ast.Assign, context: Context) -> list[ast.stmt] |
                 made.keywords.append(ast.keyword("name", named))
                 return [ast.copy_location(ast.Assign([context.visit(target)], made), node)]
     return None
+
+
+STACKS = {f"torch.nn.Transformer{kind}": f"torch.nn.Transformer{kind}Layer" for kind in ("Encoder", "Decoder")}
+
+
+@handles(*STACKS)
+def stack_of_layers(call: ast.Call, context: Context) -> ast.expr | None:
+    """A stack of transformer layers: msmigrate's, which copies the given layer as torch's does, where that may be other
+    than what MindSpore's makes in its place by its numbers. None for MindSpore's own."""
+    name = callees_of(call)[0]
+    given = [*call.args[:1], *(word.value for word in call.keywords if str(word.arg).endswith("_layer"))]
+    kinds = kinds_of(given[0]) if given else []
+    own = [kind.cls for kind in kinds if isinstance(kind, ModuleKind) and kind.cls != STACKS[name]]
+    if not own and not _is_changed(STACKS[name], context):
+        return None
+    for cls in own:
+        _says_no_cause(cls, call, context)
+    words = {word.arg: word.value for word in call.keywords if word.arg not in ("enable_nested_tensor", "mask_check")}
+    visited = [ast.keyword(word, context.visit(value)) for word, value in words.items()]
+    instead = context.name(f"msmigrate.nn.{name.rpartition('.')[2]}")
+    return ast.Call(instead, [context.visit(one) for one in call.args[:3]], visited)
+
+
+def _is_changed(layer: str, context: Context) -> bool:
+    """Whether the model's files make such a layer with another activation than one by its name, or change a layer's
+    parts: `layer.norm1 = …`."""
+    for file in context.program.own_files:
+        names = context.program.names(file)
+        for node in ast.walk(context.program.tree(file)):
+            if isinstance(node, ast.Call) and names.name(node.func) == layer:
+                said = [*node.args[4:5], *(word.value for word in node.keywords if word.arg in ("activation", None))]
+                if not all(isinstance(one, ast.Constant) for one in said):
+                    return True
+            if isinstance(getattr(node, "ctx", None), ast.Store) and ModuleKind(layer) in kinds_of(
+                getattr(node, "value", node)
+            ):
+                return True
+    return False
+
+
+def _says_no_cause(cls: str, call: ast.Call, context: Context) -> None:
+    """Raise where a layer's own `forward` computes with the `is_causal` that torch's stack gives it, and MindSpore's
+    does not."""
+    functions = [context.program.functions.get(f"{base}.forward") for base in context.program.facts.bases(cls)]
+    for node in (context.program.node(one) for one in functions if one is not None):
+        inside = [*ast.walk(node)] if node is not None else []
+        handed = {id(n.value) for n in inside if isinstance(n, ast.keyword) and str(n.arg).endswith("is_causal")}
+        read = [n for n in inside if isinstance(n, ast.Name) and n.id.endswith("is_causal") and id(n) not in handed]
+        if read:
+            raise Unwritable(f"{ast.unparse(call.func)} of {cls}, whose forward reads {read[0].id}: write a ModuleList")
+
+
+class ChosenEntries(ast.NodeTransformer):
+    """Replaces in dictionaries the classes and functions that were not used in the run, and removes them from sets.
+
+    The key of an entry of a dictionary stays: `key in table`, `table.get(key, other)` and `len(table)` would be others
+    without it. file: of the table.
+    """
+
+    def __init__(self, file: str, program: Program) -> None:
+        self.resolve, self.unseen = program.names(file).name, program.unseen
+        self.file, self.program = file, program
+
+    def visit_Dict(self, node: ast.Dict) -> ast.AST:
+        """A dictionary, by its values."""
+        return ast.Dict(node.keys, [self.kept(value) or self._unused(value) for value in node.values])
+
+    def _unused(self, node: ast.expr) -> ast.expr:
+        named = node.args[0] if isinstance(node, ast.Call) and node.args else node
+        name = self.resolve(named) if isinstance(named, (ast.Name, ast.Attribute)) else ""
+        return unused_entry(node, name, self.file, self.program)
+
+    def visit_Set(self, node: ast.Set) -> ast.AST:
+        """A set; an empty one is written as a call."""
+        kept = [found for item in node.elts if (found := self.kept(item))]
+        return ast.Set(kept) if kept else ast.Call(ast.Name("set", ast.Load()), [], [])
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """`dict(relu=nn.ReLU)`."""
+        if isinstance(node.func, ast.Name) and node.func.id == "dict":
+            words = [(word.arg, self.kept(word.value) or self._unused(word.value)) for word in node.keywords]
+            node.keywords = [ast.keyword(key, value) for key, value in words]
+        return node
+
+    def kept(self, node: ast.expr) -> ast.expr | None:
+        """The value of an entry, for `a if c else b` the one that was used; None where it was not used."""
+        if isinstance(node, ast.IfExp):
+            sides = [side for side in (self.kept(node.body), self.kept(node.orelse)) if side is not None]
+            return node if len(sides) == 2 else next(iter(sides), None)
+        if isinstance(node, ast.Call) and self.resolve(node.func) == "functools.partial" and node.args:
+            return node if self.kept(node.args[0]) is not None else None
+        name = self.resolve(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+        if not name:
+            found: ast.expr = self.visit(node)
+            return found
+        return None if self.unseen(name) else node
+
+
+def unused_entry(node: ast.expr, name: str, file: str, program: Program) -> ast.expr:
+    """What stands in a table of a file's top for a class or function that never ran, in torch's words: a lambda for one
+    of torch's that takes one tensor, or a layer without arguments, the name of a function of the model's own, and else
+    a function that raises, which is listed."""
+    if name.startswith("torch.") and is_dtype(name.removeprefix("torch.")):
+        return node
+    row = program.row(name) if name.startswith("torch.") and isinstance(node, (ast.Name, ast.Attribute)) else None
+    needed = [one.torch for one in row.arguments if one.required] if row is not None and row.mindspore else ["*"]
+    given = ast.arguments([], [], None, [], [], None, [])
+    if row is not None and row.is_module and not needed:
+        return ast.Lambda(given, ast.Call(node, [], []))
+    if row is not None and row.kind == "function" and len(needed) == 1 and needed != ["*"]:
+        given.args = [ast.arg("x")]
+        return ast.Lambda(given, ast.Call(node, [ast.Name("x", ast.Load())], []))
+    if isinstance(node, ast.Name) and any(getattr(one, "name", "") == node.id for one in _functions(file, program)):
+        program.unread.add(name)
+        return node
+    text = f"{ast.unparse(node)}, an entry of a table that did not run"
+    program.not_run.append(Problem(file, node.lineno, text))
+    text = f"{Path(file).name}:{node.lineno}: {text}"
+    given.vararg, given.kwarg = ast.arg("args"), ast.arg("kwargs")
+    return ast.Lambda(given, ast.Call(program.name(NOT_CONVERTED), [ast.Constant(text)], []))
+
+
+def _functions(file: str, program: Program) -> Iterable[ast.FunctionDef]:
+    return (one for one in program.tree(file).body if isinstance(one, ast.FunctionDef))

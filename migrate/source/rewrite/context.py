@@ -301,20 +301,20 @@ class Program(SourceFiles, ABC):
                 if f"{base}.__init__" in self.translated:
                     return None
             else:
-                return None if base in CONTAINERS else self._as_called(row_of(base))
+                return None if base in CONTAINERS else self._as_called(row_of(base), derived=True)
         return None
 
     def torch_base(self, name: str) -> Row | None:
         """The row of the torch class that a class of modules is, or derives from."""
         rows = (row_of(base) for base in self.facts.bases(name) if base not in self.translated)
-        return next((self._as_called(row) for row in rows if row is not None), None)
+        return next((self._as_called(row, derived=name in self.translated) for row in rows if row is not None), None)
 
-    def _as_called(self, row: Row | None) -> Row | None:
-        """The row, or that of its other class: where a call of such a layer has arguments that MindSpore's own does not
-        take, a softmax was over a single value, or the layer's class is handed on or compared."""
+    def _as_called(self, row: Row | None, *, derived: bool = False) -> Row | None:
+        """The row, or that of its other class: where a model's class derives from it, a call of such a layer has
+        arguments that MindSpore's own does not take, a softmax was over one value, or its class is handed on."""
         other = row.otherwise if row is not None else None
-        if other is None:
-            return row
+        if other is None or row is None or (derived and row.mindspore in TABLES["derived_from"]):
+            return other or row
         of_one = other.over_one_value and self.facts.softmax_of_one
         as_value = other.as_value and self.named & {other.torch, "__name__"}
         if of_one or as_value or (other.unless and other.torch in self.named and self._gives_other(other)):
@@ -510,13 +510,13 @@ class Context(ast.NodeTransformer):
         of_module = isinstance(function, ast.Attribute) and always(kinds_of(function.value), PythonModule)
         if of_module and called and called[0] in self.program.translated | self.program.unread:
             call.func = ast.Name(self.program.called(called[0]), ast.Load())
-        elif isinstance(function, ast.Attribute):
+        elif isinstance(function, ast.Attribute) and not (called and called[0].startswith("module ")):
             attribute = CELL_METHODS.get(function.attr, function.attr)
             call.func = ast.Attribute(self.visit(function.value), attribute, ast.Load())
         else:
             call.func = self.visit(function)
         call.args = [self.visit(argument) for argument in call.args]
-        layer = called[0].removeprefix("module ") if len(called) == 1 else ""
+        layer = called[0].removeprefix("module ").removesuffix(".forward") if len(called) == 1 else ""
         words, given = TABLES["forwards"].get(layer, {}), self._expanded(call, called)
         first_ones = ["input", "target"] if called and called[0].startswith("module torch.nn.") else []
         for first in TABLES["by_position"].get(layer, first_ones)[len(call.args) :]:

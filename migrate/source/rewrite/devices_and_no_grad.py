@@ -566,11 +566,21 @@ def stored_attributes(part: ast.AST) -> list[str]:
     return [node.attr for node in inside if ast.unparse(node.value) == "self"]
 
 
-def without_try(statement: ast.stmt) -> list[ast.stmt]:
-    """The statement; for a `try` that only replaces one error by another, its body."""
-    if isinstance(statement, ast.Try) and all(isinstance(one.body[-1], ast.Raise) for one in statement.handlers):
-        return before_leaving([*statement.body, *statement.orelse], statement.finalbody) + statement.finalbody
-    return [statement]
+OF_PYTHON_ALONE = {"KeyError", "AttributeError", "NameError", "StopIteration"}  # which no tensor raises in torch
+
+
+def without_try(statement: ast.stmt, context: Context) -> list[ast.stmt]:
+    """The statement; for a `try` that replaces one error by another, or catches errors of Python's, its body."""
+    if not isinstance(statement, ast.Try):
+        return [statement]
+    caught = [one for one in statement.handlers if not isinstance(one.body[-1], ast.Raise)]
+    if not {name for one in caught for name in ast.unparse(one.type or one).strip("()").split(", ")} <= OF_PYTHON_ALONE:
+        return [statement]
+    for one in caught:
+        said = f"{ast.unparse(one).partition(':')[0]}: MindSpore compiles no try, so the error goes on"
+        if (problem := Problem(context.file, one.lineno, said)) not in context.program.left_out:
+            context.program.left_out.append(problem)
+    return before_leaving([*statement.body, *statement.orelse], statement.finalbody) + statement.finalbody
 
 
 def before_leaving(body: list[ast.stmt], last: list[ast.stmt], *, rounds: bool = True) -> list[ast.stmt]:

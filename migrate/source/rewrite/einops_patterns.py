@@ -7,6 +7,7 @@ torch.einsum, whose equations are like these, as the product of matrices that it
 from __future__ import annotations
 
 import ast
+import copy
 import itertools
 import keyword
 import re
@@ -16,19 +17,22 @@ from typing import NamedTuple
 
 from ..observe.observations import (
     UNKNOWN_RANK,
+    Observed,
     PythonModule,
     SequenceKind,
     TensorKind,
     always_sequences,
     callees_of,
     constants_of,
+    entries_of,
     kinds_of,
+    of_constant,
     replacing,
     set_callee,
     set_kinds,
 )
 from .context import Context, Unwritable, fill_template, handles
-from .row_calls import argument_of
+from .row_calls import argument_of, guard_keys
 
 NAMES = {f"einops.einops.{word}": word for word in ("rearrange", "repeat", "reduce")}
 LAYERS = {"einops.layers.torch.Rearrange": "rearrange", "einops.layers.torch.Reduce": "reduce"}
@@ -78,11 +82,17 @@ def of_tensor(node: ast.Call, context: Context) -> ast.expr:
     """`rearrange(x, "b n (h d) -> b h n d", h=8)` as a call of that pattern's function."""
     kinds = kinds_of(node.args[0]) if node.args else []
     dimensions = {kind.rank if isinstance(kind, TensorKind) and kind.rank < UNKNOWN_RANK else None for kind in kinds}
-    pattern, tensor, sizes = _pattern(node, context, NAMES, dimensions.pop() if len(dimensions) == 1 else None)
+    (pattern, *others), tensor, sizes, text = _patterns(
+        node, context, NAMES, dimensions.pop() if len(dimensions) == 1 else None
+    )
     if any(isinstance(kind, SequenceKind) for kind in kinds):
         if not always_sequences(kinds, "list", "tuple"):
             raise pattern.fault(" of an argument that is only sometimes a list")
         tensor = ast.Call(context.name("mindspore.ops.stack"), [tensor], [])  # as einops does
+    if others:
+        functions = [_function(one, context) for one in (pattern, *others)]
+        keys: list[ast.expr | None] = [ast.Constant(one.text) for one in (pattern, *others)]
+        return ast.Call(ast.Subscript(ast.Dict(keys, functions), text, ast.Load()), [tensor, *sizes], [])
     order = _order(pattern)
     if pattern.what == "rearrange" and order is not None:
         axes = ast.Tuple([ast.Constant(place) for place in order], ast.Load())
@@ -101,6 +111,8 @@ def named_einsum(node: ast.Call, context: Context) -> ast.expr:
     rest = re.sub(r"[^\W\d]\w*", "", pattern)
     if not names or node.keywords or len(letters) < len(names) or re.search(r"[()\d]", rest):
         raise Unwritable(f"einops' einsum with {ast.unparse(text)}: write torch.einsum")
+    if not isinstance(text, ast.Constant):
+        context.guard(context.visit(copy.deepcopy(text)), known, node)
     equation = re.sub(r"[^\W\d]\w*", lambda found: letters[found[0]], pattern).replace(" ", "")
     torch = set_kinds(ast.Name("torch", ast.Load()), [PythonModule("torch")])
     called = replacing(ast.Attribute(torch, "einsum", ast.Load()), node.func)
@@ -177,33 +189,88 @@ def _spread(text: str, term: str, order: str) -> str:
     return text
 
 
+@handles("einops.einops.parse_shape")
+def shape_by_names(node: ast.Call, context: Context) -> ast.expr:
+    """`parse_shape(x, "b _ h")` as `{"b": x.shape[0], "h": x.shape[2]}`."""
+    named = len(node.args) == 2 and not node.keywords and isinstance(node.args[0], (ast.Name, ast.Attribute))
+    texts = _texts(node.args[1], "parse_shape", context) if named else []
+    names = texts[0].split() if len(texts) == 1 else []
+    if not names or not all(name.isidentifier() for name in names):
+        raise Unwritable(f"{ast.unparse(node)}: write a dictionary of x.shape")
+    places = {name: place for place, name in enumerate(names) if name != "_"}
+    shape = ast.Attribute(context.visit(node.args[0]), "shape", ast.Load())
+    items: list[ast.expr] = [ast.Subscript(shape, ast.Constant(place), ast.Load()) for place in places.values()]
+    return ast.Dict([ast.Constant(name) for name in places], items)
+
+
 @handles(*LAYERS)
 def as_layer(node: ast.Call, context: Context) -> ast.expr:
     """`Rearrange("b c h w -> b (h w) c")` as a small Cell of that pattern's function."""
     node.args.insert(0, ast.Constant(None))
-    pattern, _, sizes = _pattern(node, context, LAYERS, None)
+    (pattern, *others), _, sizes, text = _patterns(node, context, LAYERS, None)
+    if others:
+        raise Unwritable(f"einops' layer with {ast.unparse(text)}, which is not always the same string")
     context.program.definitions.setdefault("einops:Rearranged", ast.parse(LAYER).body[0])
     return ast.Call(ast.Name("Rearranged", ast.Load()), [_function(pattern, context), *sizes], [])
 
 
-def _pattern(
+def _patterns(
     node: ast.Call, context: Context, names: Mapping[str, str], dimensions: int | None
-) -> tuple[Pattern, ast.expr, list[ast.expr]]:
-    """The pattern, and the call's expressions for the tensor and the sizes. Raises Unwritable."""
-    words = {word.arg: word.value for word in node.keywords}
-    reduction = words.pop("reduction", node.args[2] if len(node.args) > 2 else ast.Constant(""))
+) -> tuple[list[Pattern], ast.expr, list[ast.expr], ast.expr]:
+    """The patterns, and the call's expressions for the tensor, the sizes and the pattern. Raises Unwritable."""
+    words: dict[str, ast.expr] = {}
+    for word in node.keywords:
+        words |= _unpacked(word.value, context) if word.arg is None else {word.arg: word.value}
+    args = [one for given in node.args for one in _unpacked_items(given, context)]
     what = names[callees_of(node)[0]]
-    texts = []
-    for text in (node.args[1] if len(node.args) > 1 else words.pop("pattern", ast.Constant(None)), reduction):
-        known = [text.value] if isinstance(text, ast.Constant) else constants_of(text)
-        if known is None or len(known) != 1 or not isinstance(known[0], str) or None in words:
-            raise Unwritable(f"einops' {what} with {ast.unparse(text)}, which is not always the same string")
-        texts.append(known[0])
-    given = [str(key) for key in words]
-    if texts[1] == "repeat":  # as einops' own `repeat` calls `reduce`
-        what, texts[1] = "repeat", ""
-    pattern = Pattern(texts[0], *_sides(texts[0], dimensions), what, texts[1], given)
-    return pattern, argument_of(node.args[0], context).node, [context.visit(value) for value in words.values()]
+    text = args[1] if len(args) > 1 else words.pop("pattern", ast.Constant(None))
+    seen = _texts(text, what, context)
+    reduction = _texts(words.pop("reduction", args[2] if len(args) > 2 else ast.Constant("")), what, context)
+    if len(reduction) > 1:
+        raise Unwritable(f"einops' {what} with a reduction that is not always the same string")
+    if reduction[0] == "repeat":  # as einops' own `repeat` calls `reduce`
+        what, reduction = "repeat", [""]
+    patterns = [Pattern(one, *_sides(one, dimensions), what, reduction[0], [*words]) for one in seen]
+    return patterns, argument_of(args[0], context).node, [*map(context.visit, words.values())], context.visit(text)
+
+
+def _texts(text: ast.expr, what: str, context: Context) -> list[str]:
+    """The strings that an argument was, of which the new file takes no others. Raises Unwritable."""
+    if isinstance(text, ast.Constant) and isinstance(text.value, str):
+        return [text.value]
+    seen = constants_of(text) or []
+    if not seen or not all(isinstance(one, str) for one in seen):
+        raise Unwritable(f"einops' {what} with {ast.unparse(text)}, which is not always the same string")
+    context.guard(context.visit(copy.deepcopy(text)), seen, text)
+    return [str(one) for one in seen]
+
+
+def _unpacked(given: ast.expr, context: Context) -> dict[str, ast.expr]:
+    """The sizes that a dictionary gives, by their names, of which the new file takes no others. Raises Unwritable."""
+    entries = entries_of(given)
+    if entries is None:
+        raise Unwritable(f"einops' pattern with **{ast.unparse(given)}, whose names are not known")
+    if isinstance(given, ast.Dict) and len(given.keys) == len(entries):
+        return dict(zip(entries, given.values, strict=True))
+    guard_keys(given, [*entries], context)
+    return {
+        key: replacing(ast.Subscript(copy.deepcopy(given), ast.Constant(key), ast.Load()), given) for key in entries
+    }
+
+
+def _unpacked_items(given: ast.expr, context: Context) -> list[ast.expr]:
+    """An argument, or the items of one with a star in front, `*self.pattern`. Raises Unwritable."""
+    if not isinstance(given, ast.Starred):
+        return [given]
+    seen = constants_of(given.value) or []
+    if len(seen) != 1 or not isinstance(seen[0], (tuple, list)):
+        raise Unwritable(f"einops' pattern with {ast.unparse(given)}, which is not always the same")
+    found = []
+    for place, value in enumerate(seen[0]):
+        item = ast.Subscript(copy.deepcopy(given.value), ast.Constant(place), ast.Load())
+        vars(item)["observed"] = Observed(kinds=[of_constant(value)], constants=[value])
+        found.append(item)
+    return [ast.copy_location(item, given) for item in found]
 
 
 def _sides(text: str, dimensions: int | None) -> tuple[list[list[str]], list[list[str]]]:

@@ -278,11 +278,11 @@ def module_method(call: ast.Call, context: Context) -> ast.expr | None:
     return kept
 
 
-@handles(*(f"module {name}" for name in MASKS))
+@handles(*(n for one in MASKS for n in ([f"module {one}", f"{one}.forward"] if short(one)[0].isupper() else [one])))
 def attention(node: ast.Call, context: Context) -> ast.expr:
-    """A call of attention, or of a layer with attention inside. Of one attention's two masks one may be of bools and
-    one of numbers: the bools become numbers, `added_mask(mask)`, for MindSpore's adds them as 0 and 1."""
-    layer = callees_of(node)[0].removeprefix("module ")
+    """A call of attention, of a layer with attention inside, or of such a layer's method. Of one attention's two masks
+    one may be of bools, which become numbers, `added_mask(mask)`, for MindSpore's adds them as 0 and 1."""
+    layer = callees_of(node)[0].removeprefix("module ").removesuffix(".forward")
     wanted = _given(node, 4, "need_weights") or ast.Constant(True)
     places = [found for pair in MASKS[layer] for found in _bools_beside_numbers(node, pair)]
     kept = context.kept(node)
@@ -433,8 +433,7 @@ def _read(node: ast.expr) -> bool:
     return isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
 
 
-AFFINE = ("affine", "elementwise_affine")
-TRUE = ast.Constant(True)
+AFFINE, TRUE = ("affine", "elementwise_affine"), ast.Constant(True)
 
 
 def _are_norms(kinds: list[Kind], attribute: str, context: Context) -> bool:
@@ -511,7 +510,8 @@ def _name_in_mindspore(kind: Kind, attribute: str, context: Context) -> str:
     row, held = context.program.torch_base(kind.cls), TABLES["held_by_modules"].get(attribute)
     if row is None or held is not None:
         return held or attribute
-    states = [state.mindspore for state in row.state if state.torch == attribute and state.mindspore]
+    within = [s for s in row.state if s.mindspore and f"{s.torch}.".startswith(f"{attribute}.")]  # or it is a layer
+    states = [str(s.mindspore) if s.torch == attribute else str(s.mindspore).partition(".")[0] for s in within]
     numbers = [a.to[0] for a in row.arguments if a.torch == attribute and a.verb is None and len(a.to) == 1]
     return next(iter([*states, *numbers]), attribute)
 

@@ -37,7 +37,7 @@ from ..observe.observations import (
 )
 from .context import UNSEEN, Context, Program, Stage, Unwritable, handles, row_of
 from .memory import writes_into
-from .signatures import OF_TENSORS, gives
+from .signatures import OF_TENSORS, SOME_TENSOR, gives
 
 FORWARD, CONSTRUCT = "forward", "construct"
 MODULE = "torch.nn.Module"
@@ -348,8 +348,8 @@ def method_of(cls: str, method: str, program: Program) -> tuple[list[str], list[
         function = program.functions.get(name)
         if function is not None or defines(base, method, program):
             return [name], gives(name, program)
-        if name in DROPPED:
-            return [name], [NONE]
+        if name in DROPPED or name in TABLES["masks"]:
+            return [name], [NONE if name in DROPPED else SOME_TENSOR]
     return None
 
 
@@ -368,8 +368,8 @@ def _by_property(owner: str, attribute: str, program: Program) -> list[Kind]:
 
 
 def layers_made(owner: str, attribute: str, program: Program) -> list[Kind]:
-    """The kinds of an attribute, by the layers and parameters that its class assigns to it anywhere: of classes that it
-    names, or that its constructor is given; of a property, the distribution that it makes."""
+    """The kinds of an attribute, by the layers and parameters that its class assigns to it anywhere, or that it had: of
+    classes that it names, or that its constructor is given; of a property, the distribution that it makes."""
     if found := _by_property(owner, attribute, program):
         return found
     for file, function, given, value in _values(owner, attribute, program):
@@ -385,7 +385,8 @@ def layers_made(owner: str, attribute: str, program: Program) -> list[Kind]:
                 found += map(made_by, classes)
             elif not isinstance(made, ast.Constant) or made.value is not None:
                 return []
-    return list(dict.fromkeys(found))
+    held = ((f"{path}.{attribute}", of) for path, of in program.facts.classes.items() if owner in of)
+    return list(dict.fromkeys(found or [ModuleKind(at[0]) for p, _ in held if (at := program.facts.classes.get(p))]))
 
 
 def kinds_in_layer(cls: str, attribute: str, program: Program) -> list[Kind]:
@@ -595,6 +596,5 @@ def _noted_bases(name: str, program: Program) -> bool:
 def is_plain(file: str, name: str, program: Program) -> bool:
     """Whether it is a class without bases, of whose methods none writes into what it is given."""
     cls = program.class_node(file, name)
-    if cls is None or cls.decorator_list or cls.keywords or cls.bases:
-        return False
-    return not any(isinstance(method, ast.FunctionDef) and writes_into(method) for method in cls.body)
+    plain = cls is not None and not (cls.decorator_list or cls.keywords or cls.bases)
+    return plain and not any(isinstance(one, ast.FunctionDef) and writes_into(one) for one in getattr(cls, "body", ()))

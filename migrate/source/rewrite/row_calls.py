@@ -46,7 +46,7 @@ from .context import (
 PLACES = ("device", "dtype", "memory_format", "layout")  # for these, constructors drop a None
 SIDES_OF_CONVOLUTIONS = {f"{n}_padding" for n in ("conv2d", "conv3d", "transposed2d", "transposed3d", "output")}
 SIDES = {"1d": 1, "2d": 2, "3d": 3}
-SCALED = ("torch.add", "torch.sub")
+SCALED, TRANSFORMER = ("torch.add", "torch.sub"), "torch.nn.Transformer"  # the class that has a function
 STARTING = "msmigrate.nn.starting_at"
 MOMENTUM = "msmigrate.nn.momentum_of"
 READ_AGAIN = (ast.Name, ast.Attribute, ast.Subscript, ast.Dict)  # what may be read several times
@@ -394,7 +394,7 @@ def _unpacked_dict(row: Row, node: ast.expr, context: Context) -> dict[str, Obse
     if entries is None or (not all(isinstance(one, READ_AGAIN) for one in parts) and set(entries) - {"inplace"}):
         raise Unwritable(f"{row.torch} with **{ast.unparse(node)}")
     if not takes_anything(row):
-        _guard_keys(node, [*entries], context)
+        guard_keys(node, [*entries], context)
     defaults = {argument.torch: argument.default for argument in row.arguments if not argument.required}
     items = {}
     for key, kinds in entries.items():
@@ -411,7 +411,7 @@ def _unpacked_dict(row: Row, node: ast.expr, context: Context) -> dict[str, Obse
     return items
 
 
-def _guard_keys(given: ast.expr, keys: list[str], context: Context) -> None:
+def guard_keys(given: ast.expr, keys: list[str], context: Context) -> None:
     """Make the new file raise where a dictionary has other keys than these, the only ones that are written."""
     if _stays(given, context.function or given):
         return
@@ -581,7 +581,7 @@ def is_variable(function: ast.expr, context: Context) -> bool:
     if isinstance(function, (ast.Subscript, ast.IfExp)):
         return True
     of = kinds_of(function.value) if isinstance(function, ast.Attribute) else [PythonModule("")]
-    return not any(isinstance(kind, (PythonModule, TensorKind)) for kind in of)
+    return not any(isinstance(k, (PythonModule, TensorKind)) or getattr(k, "name", "") == TRANSFORMER for k in of)
 
 
 def is_super(function: ast.expr) -> bool:

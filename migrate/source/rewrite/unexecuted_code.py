@@ -94,7 +94,7 @@ def unseen_statements(body: Sequence[ast.stmt], reader: Reader, *, checks: bool)
 
     checks: whether all assertions stay; without, those are left out that cannot be written.
     """
-    every = [one for statement in body for one in without_try(statement)]
+    every = [one for statement in body for one in without_try(statement, reader.context)]
     reader.context.local.add("returned")
     others = [statement for statement in every if not isinstance(statement, ast.Assert)]
     try:
@@ -239,7 +239,7 @@ class Reader:
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             return [] if self.resolve(statement.value.func) in DROPPED else [statement]
         if not isinstance(statement, ast.If) or not any(map(self._impossible, all_of(statement.test))):
-            return [statement]
+            return without_try(statement, self.context)
         return [kept for one in statement.orelse for kept in self._possible(one)]
 
     def _impossible(self, test: ast.expr) -> bool:
@@ -549,6 +549,7 @@ class Reader:
             kinds = kinds or methods.layers_made(self.context.owner, function.attr, self.program)
             if kinds and all(isinstance(kind, ModuleKind) for kind in kinds):
                 set_kinds(function, kinds)
+                set_kinds(function.value, [ModuleKind(self.context.owner)])
                 return [f"module {kind.cls}" for kind in kinds if isinstance(kind, ModuleKind)], [SOME_TENSOR]
             if kinds and all(isinstance(kind, CallableKind) and kind.what == "function" for kind in kinds):
                 set_kinds(function, kinds)

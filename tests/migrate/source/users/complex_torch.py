@@ -133,6 +133,89 @@ def shifted():
     return Shifted(), (torch.randn(3, 5, 6),)
 
 
+class PythonNumbers(nn.Module):
+    """Complex numbers of Python's next to tensors, real ones and complex ones."""
+
+    def __init__(self, way: str = "") -> None:
+        super().__init__()
+        self.mix = nn.Linear(6, 6)
+        self.way = way
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.mix(x)
+        if self.way == "left":
+            z = torch.polar(x.exp(), x) * 2j
+            return (1j / (z + 1)).imag + (1 - 2j + z).abs()
+        z = x + 1j * x.flip(1)
+        z = z * torch.exp(-1j * x) / (2 + 1j)
+        return (z - 0.5j).abs() + z.real
+
+
+def python_numbers():
+    return PythonNumbers(), (torch.randn(3, 6),)
+
+
+def python_numbers_left():
+    return PythonNumbers("left"), (torch.randn(3, 6),)
+
+
+def stft(x: torch.Tensor, size: int, step: int, window: torch.Tensor) -> torch.Tensor:
+    """A function with the name of one of torch's, as vocoders have it."""
+    found = torch.stft(x, size, step, window.shape[0], window, return_complex=True)
+    return torch.sqrt(torch.clamp(found.real**2 + found.imag**2, min=1e-7)).transpose(2, 1)
+
+
+class SpectralLoss(nn.Module):
+    """The loss of a vocoder: magnitudes of short transforms with a window that has a name."""
+
+    def __init__(self, size: int = 16, step: int = 5, width: int = 12, window: str = "hann_window") -> None:
+        super().__init__()
+        self.size, self.step = size, step
+        self.pre = nn.Conv1d(1, 1, 3, padding=1)
+        self.register_buffer("window", getattr(torch, window)(width))
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor):
+        one = stft(self.pre(x).squeeze(1), self.size, self.step, self.window)
+        two = stft(y.squeeze(1), self.size, self.step, self.window)
+        return torch.norm(two - one, p="fro") / torch.norm(two, p="fro"), (one.log() - two.log()).square().mean()
+
+
+def spectral_loss():
+    torch.manual_seed(0)
+    return SpectralLoss(), (torch.randn(2, 1, 50), torch.randn(2, 1, 50))
+
+
+class Masked(nn.Module):
+    """Short transforms, masked in their parts or their sizes, and back to a signal; or their phase and their size."""
+
+    def __init__(self, size: int = 16, parts: bool = True, normalized: bool = True, center: bool = True) -> None:
+        super().__init__()
+        self.size, self.parts, self.center = size, parts, center
+        self.how = {"normalized": normalized, "center": center}
+        self.mask = nn.Conv2d(2 if parts else 1, 2 if parts else 1, 3, padding=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        window = torch.hamming_window(self.size).to(x)
+        z = torch.stft(x, self.size, self.size // 4, window=window, return_complex=True, **self.how)
+        if self.parts:
+            m = self.mask(torch.view_as_real(z).permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
+            z = torch.view_as_complex(m.contiguous())
+        else:
+            z = torch.sigmoid(self.mask(z.abs()[:, None]))[:, 0] * torch.exp(z.angle() * 1j)
+        length = x.shape[-1] if self.center else None
+        return torch.istft(z, self.size, self.size // 4, window=window, length=length, **self.how)
+
+
+def masked_spectrum():
+    torch.manual_seed(0)
+    return Masked(), (torch.randn(2, 50),)
+
+
+def masked_sizes():
+    torch.manual_seed(0)
+    return Masked(size=8, parts=False, normalized=False, center=False), (torch.randn(2, 50),)
+
+
 class Measured(nn.Module):
     """Means, deviations and norms of spectra, one way or another."""
 

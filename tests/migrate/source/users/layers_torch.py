@@ -397,3 +397,74 @@ class Otherwise(nn.Module):
 
 def classes_of_two_kinds():
     return Otherwise(), [torch.randn(2, 4, 6)]
+
+
+class Streaming(nn.TransformerEncoderLayer):
+    """A layer whose attention looks back alone, which hands on what it attended to."""
+
+    def forward(self, x: torch.Tensor, past: torch.Tensor | None = None):
+        if self.norm_first:
+            seen = self.norm1(x)
+            x = x + self._sa_block(seen, past)
+            return x + self._ff_block(self.norm2(x)), seen
+        seen = x
+        x = self.norm1(x + self._sa_block(seen, past))
+        return self.norm2(x + self._ff_block(x)), seen
+
+    def _sa_block(self, x: torch.Tensor, past: torch.Tensor | None = None) -> torch.Tensor:
+        keys = x if past is None else torch.cat([past, x], dim=1)
+        place = torch.arange(keys.shape[1] - x.shape[1], keys.shape[1], device=x.device).view(-1, 1)
+        later = torch.arange(keys.shape[1], device=x.device).view(1, -1) > place
+        return self.dropout1(self.self_attn(x, keys, keys, attn_mask=later, need_weights=False)[0])
+
+
+class ScaledDecoder(nn.TransformerDecoderLayer):
+    """Parts of torch's layer one by one, or as a whole, with an activation by any function."""
+
+    def __init__(self, width: int, activation=F.silu, whole: bool = False) -> None:
+        super().__init__(width, 2, 12, 0.0, activation=activation, batch_first=True)
+        self.gate = nn.Linear(width, width) if not whole else nn.Identity()
+        self.whole = whole
+
+    def forward(self, tgt, memory, tgt_mask=None, **kwargs):
+        if self.whole:
+            return self.gate(super().forward(tgt, memory, tgt_mask, tgt_is_causal=tgt_mask is not None))
+        x = self.norm1(tgt + self._sa_block(tgt, tgt_mask, None, is_causal=tgt_mask is not None))
+        x = self.norm2(x + self.gate(self._mha_block(x, memory, None, None)))
+        return self.norm3(x + self.linear2(self.dropout(self.activation(self.linear1(x)))))
+
+
+class PlacedAttention(nn.MultiheadAttention):
+    """Attention to one tensor whose keys get their places here: its values stay without."""
+
+    def forward(self, x, place=None):
+        queries = keys = x if place is None else x + place
+        return super().forward(queries, keys, x, need_weights=False)[0]
+
+
+class DerivedTransformer(nn.Module):
+    """Layers of one's own that derive from torch's, alone and in torch's stack."""
+
+    def __init__(self, norm_first: bool = True, activation: str = "gelu", whole: bool = False) -> None:
+        super().__init__()
+        self.first = Streaming(8, 2, 12, 0.0, activation=F.gelu, batch_first=True, norm_first=norm_first)
+        self.place = nn.Parameter(torch.randn(1, 1, 8))
+        self.attention = PlacedAttention(8, 2, batch_first=True)
+        self.stack = nn.TransformerDecoder(ScaledDecoder(8, getattr(F, activation), whole), 2, norm=nn.LayerNorm(8))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y, seen = self.first(x)
+        y, _ = self.first(y, seen)
+        y = self.attention(y, self.place) + self.attention(y)
+        mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1]).to(x)
+        return self.stack(x, y, tgt_mask=mask)
+
+
+def derived_transformer():
+    torch.manual_seed(0)
+    return DerivedTransformer(), (torch.randn(2, 5, 8),)
+
+
+def derived_transformer_whole():
+    torch.manual_seed(0)
+    return DerivedTransformer(False, "silu", whole=True), (torch.randn(2, 5, 8),)

@@ -6,7 +6,7 @@ from functools import partial
 
 import torch
 import torchvision
-from einops import einsum, pack, rearrange, reduce, repeat, unpack
+from einops import einsum, pack, parse_shape, rearrange, reduce, repeat, unpack
 from einops.layers.torch import Rearrange, Reduce
 from torch import int32, nn, tensor
 from torch.nn.utils.parametrizations import weight_norm
@@ -516,3 +516,29 @@ class Sparse(nn.Module):
 
 def sparse_product():
     return Sparse(), [torch.rand(3, 4), torch.tensor([[0, 1, 2], [1, 2, 0]])]
+
+
+class GivenPatterns(nn.Module):
+    """Patterns that are filled in, given as an argument, chosen, and gone over; sizes by their names."""
+
+    def __init__(self, axes: str = "h w", last: str = "b c n -> b n c", times: int = 2, first: bool = True) -> None:
+        super().__init__()
+        self.axes, self.last, self.times, self.first = axes, last, times, first
+        self.sizes = {"t": times}
+        self.mix = nn.Linear(4, 4)
+        self.ways = ["b h c -> b c h", "b c h -> b (c h)"]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        sizes = parse_shape(x, "b _ h w")
+        y = rearrange(self.mix(x), f"b c {self.axes} -> b c ({self.axes})")
+        y = reduce(y, f"b c (n t{self.times}) -> b c n", "mean", **{f"t{self.times}": self.times})
+        y = repeat(rearrange(y, self.last), "b n c -> b (t n) c", **self.sizes) * sizes["h"]
+        chosen = "b n c -> b c n" if self.first else "b n c -> n b c"
+        z = rearrange(y, chosen)
+        for way in self.ways:
+            y = rearrange(y, way)
+        return z, y
+
+
+def given_patterns():
+    return GivenPatterns(), (torch.randn(2, 3, 4, 4),)

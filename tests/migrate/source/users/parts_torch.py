@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 
 class Stepped(nn.Module):
@@ -271,3 +272,67 @@ def enlarged():
 
 def enlarged_by_odd_kernels():
     return Enlarged((3, 2)), (torch.randn(2, 3, 4, 5),)
+
+
+def doubled_swish(x: torch.Tensor) -> torch.Tensor:
+    return 2 * x * torch.sigmoid(x)
+
+
+FUNCTIONS = {"gelu": F.gelu, "relu": F.relu, "swish": doubled_swish, "mish": F.mish, "leaky": F.leaky_relu}
+LAYERS = dict(relu=nn.ReLU, elu=nn.ELU, hard=nn.Hardswish, bag=nn.EmbeddingBag)
+KINDS = {"half": torch.float16, "whole": torch.float32}
+
+
+class Chosen(nn.Module):
+    """Tables of a file's top, asked for a key with another one in its place, for their size, and by `in`."""
+
+    def __init__(self, act: str = "gelu", layer: str = "relu", kind: str = "whole") -> None:
+        super().__init__()
+        self.mix = nn.Linear(6, 6)
+        self.act = FUNCTIONS.get(act, F.relu)
+        self.layer = LAYERS[layer]() if layer in LAYERS else nn.Identity()
+        self.count = len(FUNCTIONS) + len(LAYERS)
+        self.kind = KINDS[kind]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layer(self.act(self.mix(x))).to(self.kind) * self.count
+
+
+def chosen_of_tables():
+    torch.manual_seed(0)
+    return Chosen(), (torch.randn(3, 6),)
+
+
+def chosen_of_tables_others():
+    torch.manual_seed(0)
+    return Chosen("leaky", "elu"), (torch.randn(3, 6),)
+
+
+class Caught(nn.Module):
+    """Errors of Python's that are caught where that did not run."""
+
+    def __init__(self, way: int = 0) -> None:
+        super().__init__()
+        self.mix = nn.Linear(6, 6)
+        self.way = way
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.way == 1:
+            try:
+                factor = {1: 2.0}[self.way]
+            except KeyError:
+                factor = 3.0
+            finally:
+                x = x + 1
+            x = x * factor
+        elif self.way == 2:
+            try:
+                x = x.view(-1)
+            except RuntimeError:
+                x = x.reshape(-1) * 2
+        return self.mix(x)
+
+
+def caught():
+    torch.manual_seed(0)
+    return Caught(), (torch.randn(3, 6),)

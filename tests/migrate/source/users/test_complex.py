@@ -64,3 +64,28 @@ def test_means_deviations_and_norms_of_spectra(users: Users) -> None:
         found.agrees()
         assert classes(found)["Measured"] == classes(unrun)["Measured"]
     unrun.holds("complex_mean(f, -1, True)", "complex_std(f, dim=-1)", "tensor_norm(tensor_abs(f), p=1, dim=1)")
+
+
+def test_complex_numbers_of_python_s_become_tensors(users: Users) -> None:
+    """Also where they did not run."""
+    for name in ("python_numbers", "python_numbers_left"):
+        found = users[name]
+        found.agrees()
+        assert not found.source.not_run
+        found.holds("mul(tensor_complex(Tensor(0.0), Tensor(1.0)), ops.flip(x, (1,)))")
+        found.holds("div(tensor_complex(Tensor(0.0), Tensor(1.0)), z + 1)")
+
+
+def test_short_transforms_with_a_window_by_its_name(users: Users) -> None:
+    """In a function that is called as torch's, so that msmigrate's is called otherwise."""
+    found = users["spectral_loss"]
+    found.agrees()
+    found.holds("def stft(x: Tensor, size: int, step: int, window: Tensor)", "tensor_stft(x, size, hop_length=step")
+
+
+@pytest.mark.parametrize("name", ["masked_spectrum", "masked_sizes"])
+def test_short_transforms_and_back(users: Users, name: str) -> None:
+    found = users[name]
+    found.agrees()
+    found.holds("istft(z, self.size, hop_length=self.size // 4", "hamming_window(self.size)")
+    assert not found.source.not_run

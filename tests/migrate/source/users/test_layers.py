@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from test_handed_on import classes
 from written import Written
 
@@ -100,3 +101,14 @@ def test_classes_in_a_variable_that_take_lists_in_different_ways(users: Users) -
     )
     texts = [problem.text for problem in users["classes_of_two_kinds"].source.problems]
     assert any("take these arguments in different ways" in text for text in texts), texts
+
+
+@pytest.mark.parametrize("name", ["derived_transformer", "derived_transformer_whole"])
+def test_layers_that_derive_from_torchs_transformer_layers(users: Users, name: str) -> None:
+    """Whose methods they call, whose parts have other names in MindSpore, and which a stack copies."""
+    found = users[name]
+    found.agrees()
+    found.holds("self._sa_block(seen, past)", "self._ff_block(self.norm2(x))", "self._mha_block(x, memory, None, None)")
+    found.holds("self.dense2(self.dropout(self.activation(self.dense1(x))))", "= TransformerDecoder(ScaledDecoder(8,")
+    found.holds("super().construct(queries, keys, x, need_weights=False)[0]")
+    assert not found.source.not_run

@@ -161,3 +161,14 @@ def test_sparse_matrices_are_asked_for_dense(users: Users) -> None:
         "their places, and multiply by torch.mm"
     )
     assert multiplied.endswith("leave the matrix dense, and multiply by torch.mm")
+
+
+def test_patterns_of_einops_that_are_no_literals(users: Users) -> None:
+    """What they were is written, and any other raises: each was taken for the one of the run."""
+    found = users["given_patterns"]
+    found.agrees()
+    found.holds("if self.last not in ('b c n -> b n c',):", "if chosen not in ('b n c -> b c n',):")
+    found.holds("if f'b c {self.axes} -> b c ({self.axes})' not in ('b c h w -> b c (h w)',):")
+    found.holds(
+        "'b c h -> b (c h)': rearrange_b_c_h_to_b_ch}[way](y)", "{'b': x.shape[0], 'h': x.shape[2], 'w': x.shape[3]}"
+    )

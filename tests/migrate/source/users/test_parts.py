@@ -98,3 +98,26 @@ def test_a_transposed_convolution_takes_any_padding_behind(users: Users) -> None
         found.holds("ConvTranspose2d(3, 3, kernel,", "output_padding=behind", "padding=padding")
         found.holds("new_zeros(ops.stop_gradient(x), (y.shape[0], 1, 1, 1))")
         found.lacks("raise NotImplementedError")
+
+
+def test_tables_keep_the_keys_that_were_not_asked_for(users: Users) -> None:
+    """What is at such a key is written, or raises where it is called; without the key another answer was given."""
+    found, others = users["chosen_of_tables"], users["chosen_of_tables_others"]
+    for one in (found, others):
+        one.agrees()
+        one.holds("'swish': doubled_swish", "'mish': lambda x: ops.mish(x)", "'whole': mindspore.float32")
+        one.holds("hard=lambda: nn.HSwish()", "bag=lambda *args, **kwargs: not_converted(")
+        assert [problem.text for problem in one.source.not_run] == [
+            "nn.EmbeddingBag, an entry of a table that did not run"
+        ]
+    found.holds("'leaky': lambda x: partial(ops.leaky_relu, alpha=0.01)(x)", "elu=lambda: nn.ELU()")
+    others.holds("'gelu': lambda x: ops.gelu(x)", "relu=lambda: nn.ReLU()")
+
+
+def test_errors_of_pythons_are_caught_in_torch_alone(users: Users) -> None:
+    """torch's own errors decide what is computed, and MindSpore's need not be the same."""
+    found = users["caught"]
+    found.agrees()
+    found.holds("factor = {1: 2.0}[self.way]\n            x = x + 1\n            x = x * factor")
+    assert any("except KeyError: MindSpore compiles no try" in problem.text for problem in found.source.left_out)
+    assert [problem.text for problem in found.source.not_run] == ["a statement of this kind (Try) is not read"]

@@ -58,6 +58,7 @@ from .containers import (
     parameters,
     replace_cell,
     reset_parameters,
+    set_mode,
     starting_at,
     take_cell,
     with_buffers,

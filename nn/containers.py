@@ -215,6 +215,12 @@ def is_class(value: Any, *classes: Any) -> bool:
     return known[0] in known[1:] or value in [one.func for one in classes if isinstance(one, partial)]
 
 
+def set_mode(net: nn.Cell, *, training: bool) -> None:
+    """Put a net's cells into a mode without what a class's own `train` does: as torch's modules are made."""
+    for _, cell in net.cells_and_names():
+        cell.add_flags(training=training)
+
+
 def classes_themselves(value: Any) -> Any:
     """A class without the defaults that a partial gives it; of a tuple or list of classes, each of them."""
     if isinstance(value, (tuple, list)):

@@ -365,7 +365,8 @@ class FileBuilder(Program):
 
         def change(one: ast.AST) -> ast.expr | None:
             if isinstance(one, ast.Name) and f"{owner}.{one.id}" in self.owners and not back:
-                return ast.Attribute(copy.deepcopy(path), one.id, ast.Load())
+                inner = ast.Attribute(copy.deepcopy(path), one.id, ast.Load())
+                return ast.fix_missing_locations(ast.copy_location(inner, one))
             if isinstance(one, ast.Attribute) and back and ast.unparse(one.value) == ast.unparse(path):
                 return ast.Name(self.called(f"{owner}.{one.attr}"), ast.Load())
             return None

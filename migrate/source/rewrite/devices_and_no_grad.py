@@ -195,6 +195,7 @@ def _is_text(node: ast.expr) -> bool:
     return (known and all(isinstance(text, str) for text in texts)) or {*kinds_of(node)} == {PlainKind("str")}
 
 
+OF_PYTHON_ALONE = {"KeyError", "AttributeError", "NameError", "StopIteration"}  # which no tensor raises in torch
 NO_GRADIENT: list[str] = TABLES["contexts_without_gradient"]
 SWITCH = "set_grad_enabled"
 HOW = re.compile(rf"torch\.(\w+\.)*({'|'.join([*TABLES['contexts_of_running'], *NO_GRADIENT])})$")
@@ -566,20 +567,15 @@ def stored_attributes(part: ast.AST) -> list[str]:
     return [node.attr for node in inside if ast.unparse(node.value) == "self"]
 
 
-OF_PYTHON_ALONE = {"KeyError", "AttributeError", "NameError", "StopIteration"}  # which no tensor raises in torch
-
-
 def without_try(statement: ast.stmt, context: Context) -> list[ast.stmt]:
     """The statement; for a `try` that replaces one error by another, or catches errors of Python's, its body."""
-    if not isinstance(statement, ast.Try):
+    caught = [one for one in getattr(statement, "handlers", ()) if not isinstance(one.body[-1], ast.Raise)]
+    types = {name for one in caught for name in ast.unparse(one.type or one).strip("()").split(", ")}
+    if not isinstance(statement, ast.Try) or not types <= OF_PYTHON_ALONE:
         return [statement]
-    caught = [one for one in statement.handlers if not isinstance(one.body[-1], ast.Raise)]
-    if not {name for one in caught for name in ast.unparse(one.type or one).strip("()").split(", ")} <= OF_PYTHON_ALONE:
-        return [statement]
-    for one in caught:
-        said = f"{ast.unparse(one).partition(':')[0]}: MindSpore compiles no try, so the error goes on"
-        if (problem := Problem(context.file, one.lineno, said)) not in context.program.left_out:
-            context.program.left_out.append(problem)
+    because = "MindSpore compiles no try, so the error goes on"
+    said = (Problem(context.file, one.lineno, f"{ast.unparse(one).partition(':')[0]}: {because}") for one in caught)
+    context.program.left_out += [one for one in said if one not in context.program.left_out]
     return before_leaving([*statement.body, *statement.orelse], statement.finalbody) + statement.finalbody
 
 

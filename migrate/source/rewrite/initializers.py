@@ -569,12 +569,13 @@ def _makes_new(value: ast.expr) -> bool:
 @handles(syntax=[ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr], stage=Stage.IN_PLACE)
 def run_as_it_is_made(node: ast.stmt, context: Context) -> None:
     """Training mode around what a constructor runs, as `self.features(torch.zeros(size))`: torch's modules are in it
-    from the start, MindSpore's are not."""
+    from the start, without a call of `train`; MindSpore's are not."""
     program, made = context.program, getattr(context.function, "name", "") == "__init__"
     runs = made and program.derives(context.owner, "torch.nn.Module") and _runs_modules(node, program)
     if runs and _has_modes(program):
-        context.before.append(ast.parse("self.set_train()").body[0])
-        context.after.append(ast.parse("self.set_train(False)").body[0])
+        for around, training in ((context.before, True), (context.after, False)):
+            itself, mode = ast.Name("self", ast.Load()), ast.keyword("training", ast.Constant(training))
+            around.append(ast.Expr(ast.Call(context.name("msmigrate.nn.set_mode"), [itself], [mode])))
 
 
 def _runs_modules(node: ast.AST, program: Program, *, within: bool = True) -> bool:

@@ -10,7 +10,9 @@ Users = dict[str, Written]
 def test_what_runs_while_it_is_made_runs_in_training_mode(users: Users) -> None:
     found = users["runs_while_it_is_made"]
     found.agrees()
-    found.holds("self.set_train()\n        self.width = self._width(shape)\n        self.set_train(False)")
+    found.holds(
+        "set_mode(self, training=True)\n        self.width = self._width(shape)\n        set_mode(self, training=False)"
+    )
 
 
 def test_layers_by_a_table_of_torchs_and_own_classes(users: Users) -> None:

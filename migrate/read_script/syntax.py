@@ -40,10 +40,8 @@ def path_of(node: ast.expr, tree: ast.Module, file: Path, depth: int) -> str | N
         case ast.Call(func=ast.Name() | ast.Attribute() as called, args=parts):
             named = called.id if isinstance(called, ast.Name) else called.attr
             owner = called.value if isinstance(called, ast.Attribute) else None
-            if named in ("getcwd", "cwd"):
-                return "."
-            if named == "dirname" and parts:
-                return put_together([of(parts[0])], os.path.dirname)
+            if named in ("getcwd", "cwd", "dirname"):
+                return put_together([of(part) for part in parts[:1]], os.path.dirname) if named == "dirname" else "."
             if named in ("join", "joinpath"):
                 around = [owner] if named == "joinpath" and owner is not None else []
                 return put_together([of(part) for part in (*around, *parts)], os.path.join)
@@ -207,12 +205,14 @@ def begins_with(node: ast.expr) -> str:
 
 
 def root(node: ast.expr) -> ast.expr:
-    """The expression that attributes, elements and methods are taken of: `a` in `a.b[0].c()`."""
+    """The expression that attributes, elements and methods are taken of: `a` in `a.b[0].c()` and `vars(a)["b"]`."""
     while True:
         if isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
             node = node.value
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             node = node.func.value
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "vars" and node.args:
+            node = node.args[0]
         else:
             return node
 

@@ -423,16 +423,10 @@ class ValueKinds:
 
     def _of_value(self, node: ast.expr) -> Kinds:
         found = self.flow.value(node)
-        family = ""
-        if isinstance(found, LibraryObject):
-            family = found.family
-            row = row_of(found.name) if found.name else None
-            if row is not None and row.kind == "loss":
-                return frozenset({LOSS})
-            if row is not None and row.kind == "transform":
-                return frozenset({DATA})
-        elif isinstance(found, ScriptObject):
-            family = found.of.family()
+        row = row_of(found.name) if isinstance(found, LibraryObject) and found.name else None
+        if row is not None and row.kind in ("loss", "transform"):
+            return frozenset({LOSS if row.kind == "loss" else DATA})
+        family = found.of.family() if isinstance(found, ScriptObject) else getattr(found, "family", "")
         return frozenset({BY_FAMILY[family]}) if family in BY_FAMILY else NONE
 
     def _of_call(self, node: ast.Call) -> Kinds:
@@ -486,8 +480,10 @@ class ValueKinds:
         a name of its file; open_: functions that are known to. live: the statements that reach training."""
         alone = statement.alone if isinstance(statement.alone, ast.Call) else None
         targets = getattr(statement.node, "targets", [getattr(statement.node, "target", None)])
-        parts = any(isinstance(one, (ast.Attribute, ast.Subscript)) for one in targets)
-        if parts or id(statement) in self.flow.rebinds:
+        parts = [part for one in targets for part in getattr(one, "elts", [one])]
+        added = isinstance(statement.node, ast.AugAssign) and any(d.way == GIVEN for d in self.flow.written(parts[0]))
+        stored = any(isinstance(one, (ast.Attribute, ast.Subscript)) for one in parts)
+        if added or stored or id(statement) in self.flow.rebinds:
             return True
         changes = alone is not None and getattr(alone.func, "attr", "") in passed_over.CHANGERS
         changes = changes or any(changes_outside(self.flow, c, live, open_) for c in statement.calls)
@@ -513,8 +509,8 @@ class ValueKinds:
             return self.roles.exact(node.value) == MODEL or self._part_of_a_model(node.value)
         if isinstance(node, ast.Subscript):
             return self.roles.exact(node.value) == MODEL or self._part_of_a_model(node.value)
-        looped = [d.value for d in self.flow.reads.get(id(node), ()) if d.way in (IS, EACH, INNER) and d.value]
-        return any(self._gives_parts(value) for value in looped)
+        looped = (d.value for d in self.flow.reads.get(id(node), ()) if d.way in (IS, EACH, INNER) and d.value)
+        return any(map(self._gives_parts, looped))
 
     def _gives_parts(self, value: ast.expr) -> bool:
         if isinstance(value, ast.Call) and getattr(value.func, "id", "") in ("map", "filter"):

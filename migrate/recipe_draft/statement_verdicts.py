@@ -388,6 +388,7 @@ class Account:
         moves = isinstance(statement.node, ast.Expr) and bool(methods & {"step", "backward"})
         said = said and not (moves or further or computed)  # a recipe has steps and backward passes in one place only
         lossless = LOSS in kinds and not {role_names.CRITERION, role_names.FUNCTIONAL} & {*self.roots.values()}
+        lossless = lossless and not any(id(call) in self.roots for call in statement.calls)  # it makes an optimizer
         if lossless and (moves or step not in (None, passed_over.LOADS)) and not isinstance(statement.node, LOOPS):
             return LISTED, where or ", ".join(filter(None, (passed_over.NO_LOSS, self._where(statement, all_=True))))
         if step and self.roles.takes_more(statement, self.live):
@@ -403,8 +404,7 @@ class Account:
             return LISTED, "a step runs in this loop"
         if isinstance(statement.node, HEADS) and not changes:
             return SILENT, f"{'a loop' if loop else 'a condition'}, whose statements are each accounted for"
-        clears = any(getattr(call.func, "attr", "") == "zero_grad" for call in statement.calls)
-        if where and ((acts and passed_over.leaves(self.flow, statement)) or clears):
+        if where and ((acts and passed_over.leaves(self.flow, statement)) or "zero_grad" in methods):
             return LISTED, where
         silent = self._whitelisted(statement) or (None if where else self._plain_value(statement, kinds))
         return (SILENT, silent) if silent else (LISTED, where or passed_over.unpacks(statement) * (not kinds & HEAVY))

@@ -491,8 +491,8 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
     if isinstance(op, ast.Mod) and type(left) is Value and known(right) == 1:
         return Constant(0, origins=origins(right))  # of a counter
     if isinstance(op, ast.BitOr) and isinstance(left, DictValue) and isinstance(right, DictValue):
-        whole, more = left.closed and right.closed, left.more or right.more
-        return DictValue(left.pairs | right.pairs, closed=whole, more=more, origins=origins(left, right))
+        more, of = left.more or right.more, origins(left, right)
+        return DictValue(left.pairs | right.pairs, closed=left.closed and right.closed, more=more, origins=of)
     if isinstance(op, ast.Mult) and _repeats([left, right]) > LARGEST:
         return Value()
     items, count = (left, known(right)) if isinstance(left, ListValue) else (right, known(left))
@@ -544,8 +544,7 @@ def truth(value: Value) -> bool | None:
     if isinstance(value, DictValue):
         return bool(value.pairs) or None
     if isinstance(value, LibraryObject):
-        made = value.family in (MODULE, OPTIMIZER, SCHEDULE) or (not value.family and _is_object(value))
-        return True if made else None
+        return value.family in (MODULE, OPTIMIZER, SCHEDULE) or (not value.family and _is_object(value)) or None
     return True if isinstance(value, ScriptObject) and not value.of.find("__len__") else None
 
 

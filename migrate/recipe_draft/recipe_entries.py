@@ -220,7 +220,9 @@ def computed(node: ast.expr | None, value: Value | None, flow: Flow) -> list[str
         return any(isinstance(part, (ast.BinOp, ast.Call)) for part in inside)
 
     found: list[str] = []
-    plainly = [one.whole for one in origins(value)] == [True] and is_known(value)  # as it stands in a line
+    word = re.escape(repr(known(value))) if is_known(value) else "$^"
+    lines = [bool(re.search(rf"(?<![\w.]){word}(?![\w.])", one.text)) and one.whole for one in origins(value)]
+    plainly = lines == [True]  # it is as it stands in one line
     behind = [(one, computes(one)) for one in flow.behind(node, counts)] if node is not None and not plainly else []
     for one, itself in behind[1:]:
         of = flow.value(one.func.value) if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) else None

@@ -263,3 +263,13 @@ def test_a_comment_names_the_line_of_a_value_and_not_what_else_was_put_there(tmp
     more = "options = vars(args)\nif options['folder'] is None:\n    options['folder'] = 31"
     script.write_text(WHOLE.replace("{options}", more))
     assert "= 31" not in recipe_text(analyze_script(script)).split("not_in_this_recipe")[0]
+
+
+def test_a_comment_names_the_line_that_computes_a_value(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    add = RATE + '\nparser.add_argument("--batch", type=int, default=24)\nsize = max(1, parser.parse_args().batch // 2)'
+    text = PARSER.replace("{module}", "argparse").replace("{made}", "ArgumentParser()").replace("{add}", add)
+    script.write_text(text.replace("batch_size=4", "batch_size=size"))
+    assert drafted(script)["data"]["batch"] == 12
+    said = recipe_text(analyze_script(script)).split("not_in_this_recipe")[0]
+    assert "size = max(1, parser.parse_args().batch // 2)" in said and "batch has the default 24" in said

@@ -292,6 +292,19 @@ def of_another_run(tried: ast.Try, handler: ast.ExceptHandler) -> bool:
     return caught <= OF_ANOTHER_RUN or any(isinstance(part, (ast.Import, ast.ImportFrom)) for part in nodes)
 
 
+def at_risk(*blocks: list[ast.stmt]) -> set[str]:
+    """The names that statements give a value behind, or by, something that may raise: where it does, and a handler goes
+    on, they have the value before."""
+    found: set[str] = set()
+    risky = False
+    for one in (one for block in blocks for one in block):
+        nodes = list(ast.walk(one))
+        risky = risky or any(isinstance(part, (ast.Call, ast.Subscript, ast.Await, ast.Raise)) for part in nodes)
+        bound = {part.id for part in nodes if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+        found |= bound if risky else set()
+    return found
+
+
 def _item_of(node: ast.expr) -> str:
     """The variable, of itself or of its items: `x` of `x[0][1:]`; empty for anything else."""
     while isinstance(node, ast.Subscript):

@@ -59,6 +59,7 @@ class ListValue(Value):
     items: list[Value]
     closed: bool = True  # whether these are all its elements
     loops: int = 0  # how many loops that are not followed round by round are around its creation
+    ordered: bool = True  # whether they come in this order; a set's do not
 
     def extend(self, more: list[Value]) -> None:
         """Add elements, but not more than are followed: in `a += a` they double with every line."""
@@ -186,17 +187,16 @@ class Scope:
 
     def perhaps_none(self, name: str) -> bool:
         """Whether a name may be None, although it has a known value."""
-        return (scope := self._with(name)) is not None and name in scope.unset
+        return (scope := self.holding(name)) is not None and name in scope.unset
 
     def find(self, name: str) -> Value | None:
         """The value of a name, from the inside out."""
-        return scope.names[name] if (scope := self._with(name)) is not None else None
+        return scope.names[name] if (scope := self.holding(name)) is not None else None
 
-    def _with(self, name: str) -> Scope | None:
-        scope: Scope | None = self
-        while scope is not None and name not in scope.names:
-            scope = scope.parent
-        return scope
+    def holding(self, name: str) -> Scope | None:
+        """This scope, or the nearest around it, that has a name."""
+        around = self.parent.holding(name) if self.parent is not None and name not in self.names else None
+        return self if name in self.names else around
 
 
 @dataclass(eq=False)
@@ -253,18 +253,19 @@ class ScriptClass(Value):
         found = self.scope.names.get(name)
         bases = {of.name for of in self.lineage() if isinstance(of, LibraryName)}
         plain = any(getattr(base, "id", "") in ("str", "int", "float") for base in self.node.bases)
-        if (
-            found is None
-            or isinstance(found, ScriptFunction)
-            or name.startswith("_")
-            or plain
-            or bases != {"enum.Enum"}
-        ):
+        plain = plain or found is None or isinstance(found, ScriptFunction) or name.startswith("_")
+        if plain or bases != {"enum.Enum"}:
             return None
-        same = (
-            key for key, value in self.scope.names.items() if is_known(found) and known(value, self) == known(found)
-        )
+        each = self.scope.names.items() if is_known(found) else ()
+        same = (key for key, value in each if known(value, self) == known(found))
         return Constant(Member(f"{self.node.name}.{next(same, name)}"))  # another name for a value is no other member
+
+    def computes(self) -> bool:
+        """Whether reading an attribute of its objects computes it, by methods of its own: `return self[key] / 2`."""
+        own = self.find("__getattr__")
+        parts = ast.walk(own.node) if isinstance(own, ScriptFunction) else ()
+        sums = any(isinstance(one, ast.Return) and isinstance(one.value, ast.BinOp) for one in parts)
+        return sums or self.find("__getattribute__") is not None
 
     def fields(self) -> dict[str, ast.AnnAssign]:
         """The fields of a class of settings, a base's before its own, by their names: `rate: float = 0.1`."""
@@ -329,6 +330,7 @@ class ArgumentParser(Value):
 
     defaults: dict[str, Value] = field(default_factory=dict)
     declared: set[str] = field(default_factory=set)  # by add_argument: the first default of a name counts
+    of_files: bool = False  # whether a file gives its arguments other defaults
 
 
 @dataclass(eq=False)
@@ -592,6 +594,7 @@ def keys_of(table: DictValue, pairs: bool = False) -> Value:
     """The keys of a table of loaders, whose loops are followed one by one, or with pairs each with its loader."""
     loaders = [isinstance(one, LibraryObject) and one.family == LOADER for one in table.pairs.values()]
     if not table.closed or not any(loaders):
-        return Value()
+        among = inside(table) if pairs else ()
+        return ListValue([ListValue([Value(), Value(among=among)])], closed=False) if among else Value()
     keys = [(wrapped(key), value) for key, value in table.pairs.items()]
     return ListValue([ListValue([key, value]) if pairs else key for key, value in keys])

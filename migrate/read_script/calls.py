@@ -43,6 +43,7 @@ from .abstract_values import (
 from .command_line import (
     CHANGED_DEFAULTS,
     FIELDS,
+    PARSERS_OF_ARGUMENTS,
     PARSES,
     default_of_field,
     forget_defaults,
@@ -52,6 +53,7 @@ from .command_line import (
     of_parser,
     parents_of,
     parsed_settings,
+    sets_another,
 )
 from .expressions import attribute, builtin, joined, of_math, of_text
 from .interpreter import (
@@ -152,19 +154,20 @@ def _arguments(interpreter: Interpreter, node: ast.Call, scope: Scope) -> list[C
         interpreter.note_named(argument.value, argument.node, scope)
         if isinstance(argument.value, ScriptFunction):  # passed on, so that other code calls it
             interpreter.handed_on(argument.value)
-        if isinstance(argument.node, ast.Attribute) and argument.node.attr in (
-            *names.TABLES["list_changes"],
-            "__setitem__",
-        ):
+        changes = (*names.TABLES["list_changes"], "__setitem__")
+        if isinstance(argument.node, ast.Attribute) and argument.node.attr in changes:
             forget_inside(interpreter.value(argument.node.value, scope))
     return found
 
 
 def _placed(arguments: list[CallArgument], scope: Scope) -> list[CallArgument]:
-    """The arguments of one of the script's own functions; a literal constant keeps its place."""
+    """The arguments of the script's own function: literals keep their place, `**vars(args)` has each option's name."""
     found = []
     for argument in arguments:
         value = argument.value
+        options = value if argument.name == "**" and isinstance(value, ParsedArguments) else None
+        pairs = options.parser.defaults | options.assigned if options is not None else {}
+        found += [CallArgument(key, argument.node, item, f"[{key!r}]") for key, item in pairs.items()]
         written = isinstance(argument.node, (ast.Constant, ast.UnaryOp)) and not argument.at
         if written and isinstance(value, Constant) and not value.origins:
             text = f"{argument.name}=" * bool(argument.name) + scope.source.text(argument.node)
@@ -177,7 +180,7 @@ def _of_library(
     interpreter: Interpreter, name: str, node: ast.Call, scope: Scope, arguments: list[CallArgument]
 ) -> Value:
     values = [argument.value for argument in arguments]
-    if name == "argparse.ArgumentParser":
+    if name in PARSERS_OF_ARGUMENTS:
         return parents_of(arguments)
     if name.endswith(FROM_ARGUMENTS):
         name, arguments = name.rpartition(".")[0], of_namespace(arguments, None)
@@ -207,6 +210,7 @@ def _of_library(
         if name.endswith("TrainingArguments"):  # whose attributes are its arguments
             kept = DictValue({argument.name: argument.value for argument in arguments if argument.name})
         chosen = inside(values[0]) if values and name.endswith((".choice", ".choices", ".sample")) else ()
+        chosen = tuple(values) if name.startswith("itertools.") else chosen  # it gives what these have
         return _loader_inside(values) or LibraryObject("", name=name, of=kept, among=chosen)
     seen = interpreter.note(name, node, scope, arguments)
     of_command_line(interpreter, name, arguments, node, scope)
@@ -354,12 +358,10 @@ def _of_python(interpreter: Interpreter, name: str, node: ast.Call, scope: Scope
         return _literal(values[0])
     if name == "exec" and values and interpreter.certainty != OPTION:
         _executed(interpreter, node, values, scope)
-    if name == "vars" and len(values) == 1:
-        return attribute(interpreter, values[0], "__dict__")
-    if name == "type" and len(values) == 1 and isinstance(values[0], ScriptObject):
-        return values[0].of
-    if name == "super":
-        return _super(scope)
+    if len(values) == 1 and (name == "vars" or (name == "type" and isinstance(values[0], ScriptObject))):
+        return attribute(interpreter, values[0], "__dict__" if name == "vars" else "__class__")
+    if name in ("super", "property"):
+        return _super(scope) if name == "super" else LibraryObject("", name=name)
     if name in ("globals", "locals", "vars") and not values and (name == "globals" or scope.parent is None):
         return ScriptModule(scope.top())
     if name in ("iter", "enumerate", "zip", "next", "list", "tuple") and values:
@@ -417,8 +419,7 @@ def _family(value: Value) -> tuple[str, str]:
     if isinstance(value, ScriptObject):
         return value.of.family(), value.of.library_base() or ""
     if isinstance(value, LibraryObject):
-        # a method of a method's result is not the library's own function
-        return value.family, value.name
+        return value.family, value.name  # a method of a method's result is not the library's own function
     return "", ""
 
 
@@ -563,7 +564,8 @@ def set_attribute(interpreter: Interpreter, holder: Value, name: str | None, val
     launched = isinstance(holder, ParsedArguments) and names.OF_LAUNCHERS.fullmatch(name) and not is_known(value)
     if launched and interpreter.certainty == PERHAPS and is_known(before):
         return  # a plain start counts
-    value = Value() if isinstance(holder, ScriptClass) and is_decorated(holder.node, "dataclass") else value
+    another = isinstance(holder, ScriptClass) and is_decorated(holder.node, "dataclass")
+    value = Value() if another or (is_known(value) and sets_another(holder, name)) else value
     found[name] = scope.sure(before, perhaps(before, value) if interpreter.certainty == PERHAPS else value)
     for one in interpreter.made if isinstance(holder, ScriptClass) else ():  # those that have it of their class
         one.attributes |= {name: found[name]} if one.attributes.get(name) is before else {}

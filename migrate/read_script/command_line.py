@@ -1,4 +1,5 @@
-"""What settings are at a plain start: the defaults of argparse's arguments, of classes' fields, and of functions."""
+"""What settings are at a plain start: the defaults of argparse's arguments, of classes' fields, and of functions; and
+which classes of the script make others of what they are given."""
 
 from __future__ import annotations
 
@@ -34,6 +35,11 @@ from .abstract_values import (
 from .interpreter import OPTION, Interpreter
 from .syntax import defaults_of
 
+SETS = ("__setattr__", "setattr", "__setitem__")
+# classes of parsers; what configargparse reads of files is not known, so that a parser with such a default has none
+PARSERS_OF_ARGUMENTS = ("argparse.ArgumentParser", "configargparse.ArgumentParser", "configargparse.ArgParser")
+FILES_OF_OPTIONS, OF_A_FILE = ("default_config_files", "default_files"), ("is_config_file", "is_config_file_arg")
+ADDS_AN_ARGUMENT = ("add_argument", "add_arg", "add")
 _OF_A_GROUP = ("add_argument_group", "add_mutually_exclusive_group")
 
 
@@ -41,7 +47,9 @@ def parents_of(arguments: list[CallArgument]) -> ArgumentParser:
     """A parser of argparse, with the defaults of those whose arguments it has too."""
     given = next((one.value for one in arguments if one.name == "parents"), None)
     parents = [one for one in given.items if isinstance(one, ArgumentParser)] if isinstance(given, ListValue) else []
-    return ArgumentParser({name: value for one in parents for name, value in one.defaults.items()})
+    made = ArgumentParser({name: value for one in parents for name, value in one.defaults.items()})
+    made.of_files = any(one.name in FILES_OF_OPTIONS for one in arguments)
+    return made
 
 
 def of_namespace(arguments: list[CallArgument], of: ScriptClass | None) -> list[CallArgument]:
@@ -118,8 +126,10 @@ def of_parser(
     parser: ArgumentParser, method: str, arguments: list[CallArgument], node: ast.Call, source: ScriptFile, keep: bool
 ) -> Value:
     """The result of a method of an argparse parser; keep: whether the call surely runs and so changes the parser."""
-    if method == "add_argument" and keep:
+    if method in ADDS_AN_ARGUMENT and keep:
         _declare(parser, arguments, node, source)
+        given = {one.name for one in arguments}
+        parser.of_files = parser.of_files or bool(given & {*OF_A_FILE} and given & {"default", "required"})
     for argument in arguments if method == "set_defaults" and keep else ():
         if argument.name == "**":
             forget(parser.defaults, list(parser.defaults))
@@ -128,7 +138,7 @@ def of_parser(
     if method.startswith("parse_") and gives_arguments(source.tree):
         arguments = [*arguments, CallArgument("argv", node, Value())]
     if method.startswith("parse_"):
-        forget(parser.defaults, list(refused(source.tree, parser.defaults)))
+        forget(parser.defaults, list(parser.defaults if parser.of_files else refused(source.tree, parser.defaults)))
     if method == "parse_args":
         return ParsedArguments(parser).given(arguments)
     if method in ("parse_known_args", "parse_known_intermixed_args"):
@@ -276,3 +286,62 @@ def forget_defaults(interpreter: Interpreter, function: ScriptFunction, name: st
     if interpreter.certainty != OPTION:
         kept.update({parameter.arg: Value() for parameter, _ in defaults_of(function.node)})
         interpreter.altered |= {id(function.node)} if name not in CHANGED_DEFAULTS else set()
+
+
+# classes that make others of the settings that they are given
+
+
+def sets_another(holder: Value, name: str) -> bool:
+    """Whether an object of the script may have another attribute than it is given: by its class's own `__setattr__`, a
+    descriptor, or what `property(…)` makes."""
+    if not isinstance(holder, ScriptObject):
+        return False
+    own, part = holder.of.find("__setattr__"), holder.of.find(name)
+    descriptor = isinstance(part, ScriptObject) and part.of.find("__set__") is not None
+    made = isinstance(part, LibraryObject) and part.name == "property"
+    return descriptor or made or (isinstance(own, ScriptFunction) and not _sets_what_is_given(own.node))
+
+
+def _sets_what_is_given(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> bool:
+    """Whether a `__setattr__` surely sets the value that it is given: `object.__setattr__(self, key, value)`."""
+    given = [one.arg for one in function.args.args][1:3]
+    stored = {part.id for part in ast.walk(function) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    leaves = any(isinstance(part, ast.Return) for part in ast.walk(function))
+    if len(given) < 2 or leaves or stored & {*given} or isinstance(function.body, ast.expr):
+        return False
+    for one in function.body:
+        match one:
+            case ast.Expr(ast.Call(called, [*_, ast.Name(value)])) if value == given[1]:
+                if getattr(called, "attr", getattr(called, "id", "")) in SETS:
+                    return True
+            case ast.Assign([ast.Subscript(_, ast.Name(key))], ast.Name(value)) if [key, value] == given:
+                return True
+    return False
+
+
+def class_made(interpreter: Interpreter, made: ScriptClass, scope: Scope) -> None:
+    """What making a class runs: its metaclass, after which its plain values may be others, and `__init_subclass__`."""
+    nodes = (one.node for one in made.lineage() if isinstance(one, ScriptClass))
+    metas = (one.value for node in nodes for one in node.keywords if one.arg == "metaclass")
+    if any(changes_classes(interpreter.value(one, scope)) for one in metas):
+        forget(made.scope.names, [one for one in made.scope.names if not one.startswith("__")])
+    begins = next((one.find("__init_subclass__") for one in made.bases if isinstance(one, ScriptClass)), None)
+    if isinstance(begins, ScriptFunction):
+        interpreter.call(ScriptFunction(begins.node, begins.scope, made, begins.owner), [])
+
+
+def changes_classes(meta: Value) -> bool:
+    """Whether a metaclass of the script may give its classes, or their objects, other attributes than they say; that it
+    keeps objects in a table of its own changes none."""
+    found = meta.scope.names if isinstance(meta, ScriptClass) else {}
+    if {"__prepare__", "__getattribute__", "__setattr__"} & found.keys():
+        return True
+    methods = [found[name] for name in ("__new__", "__init__", "__call__") if name in found]
+    parts = [part for one in methods if isinstance(one, ScriptFunction) for part in ast.walk(one.node)]
+    stores = (part for part in parts if isinstance(getattr(part, "ctx", None), (ast.Store, ast.Del)))
+    for one in stores:
+        table = one.value if isinstance(one, ast.Subscript) else None
+        if isinstance(one, ast.Attribute) or (table is not None and not getattr(table, "attr", "").startswith("_")):
+            return True
+    called = (getattr(one.func, "attr", getattr(one.func, "id", "")) for one in parts if isinstance(one, ast.Call))
+    return any(one in (*SETS, "update", "pop", "setdefault") for one in called)

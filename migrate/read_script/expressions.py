@@ -54,6 +54,7 @@ from .syntax import assigned_in
 
 ROUNDS = 16  # most rounds of a loop over a known list that are followed
 LISTED, EPOCHS, BATCHES, OTHER = "list", "epochs", "batches", "loop"
+HAVE_NAMES = (LibraryName, ScriptModule, ParsedArguments, ScriptClass, ScriptObject)
 
 
 @evaluates(ast.Constant)
@@ -91,9 +92,7 @@ def attribute(interpreter: Interpreter, value: Value, name: str) -> Value:
     """The value of `value.name`."""
     if value.other is not None:
         value = value.other
-    if name == "__dict__" and isinstance(
-        value, (LibraryName, ScriptModule, ParsedArguments, ScriptClass, ScriptObject)
-    ):
+    if name == "__dict__" and isinstance(value, HAVE_NAMES):
         return value
     if isinstance(value, LibraryName):
         return of_library(f"{value.name}.{name}")
@@ -112,7 +111,7 @@ def attribute(interpreter: Interpreter, value: Value, name: str) -> Value:
         if name == "__class__":
             return value.of
         found = value.attributes.get(name) or _of_object(value, name)
-        found = Value() if is_known(found) and value.of.find("__getattribute__") else found
+        found = Value() if is_known(found) and value.of.computes() else found
         return interpreter.call(found, []) if isinstance(found, ScriptFunction) and is_property(found.node) else found
     if isinstance(value, DictValue):
         return value.pairs.get(name) or Value()
@@ -130,11 +129,9 @@ def attribute(interpreter: Interpreter, value: Value, name: str) -> Value:
 
 def _of_object(value: ScriptObject, name: str) -> Value:
     found = value.of.find(name)
-    return (
-        ScriptFunction(found.node, found.scope, value, found.owner)
-        if isinstance(found, ScriptFunction)
-        else found or Value()
-    )
+    if isinstance(found, ScriptFunction):
+        return ScriptFunction(found.node, found.scope, value, found.owner)
+    return found or Value()
 
 
 @evaluates(ast.Subscript)
@@ -164,7 +161,7 @@ def _subscript(interpreter: Interpreter, node: ast.Subscript, scope: Scope) -> V
 
 @evaluates(ast.List, ast.Tuple, ast.Set)
 def _list(interpreter: Interpreter, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Value:
-    found = ListValue([], loops=interpreter.repeats)
+    found = ListValue([], ordered=not isinstance(node, ast.Set), loops=interpreter.repeats)
     for element in node.elts:
         inner = interpreter.value(element.value if isinstance(element, ast.Starred) else element, scope)
         interpreter.note_named(inner, element, scope)
@@ -395,7 +392,7 @@ def each_of(interpreter: Interpreter, node: ast.expr, scope: Scope) -> tuple[str
     if isinstance(value, LibraryObject) and value.family == names.LOADER:
         interpreter.over = value
         return BATCHES, LibraryObject(names.TENSOR)
-    if isinstance(value, ListValue) and value.closed and 0 < len(value.items) <= ROUNDS:
+    if isinstance(value, ListValue) and value.closed and value.ordered and 0 < len(value.items) <= ROUNDS:
         return LISTED, value
     if isinstance(value, LibraryObject) and value.family == names.TENSOR:
         return OTHER, value
@@ -493,8 +490,14 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
         return Value()  # a format string may ask for a gigabyte of spaces
     if isinstance(op, ast.Mod) and type(left) is Value and known(right) == 1:
         return Constant(0, origins=origins(right))  # of a counter
+    if isinstance(op, ast.BitOr) and isinstance(left, DictValue) and isinstance(right, DictValue):
+        more, of = left.more or right.more, origins(left, right)
+        return DictValue(left.pairs | right.pairs, closed=left.closed and right.closed, more=more, origins=of)
     if isinstance(op, ast.Mult) and _repeats([left, right]) > LARGEST:
         return Value()
+    items, count = (left, known(right)) if isinstance(left, ListValue) else (right, known(left))
+    if isinstance(op, ast.Mult) and isinstance(items, ListValue) and isinstance(count, int):
+        return ListValue(items.items * count, closed=items.closed, origins=origins(left, right))
     return _compute(_BINARY[type(op)], left, right) if type(op) in _BINARY else Value()
 
 
@@ -541,9 +544,7 @@ def truth(value: Value) -> bool | None:
     if isinstance(value, DictValue):
         return bool(value.pairs) or None
     if isinstance(value, LibraryObject):
-        return (
-            True if value.family in (MODULE, OPTIMIZER, SCHEDULE) or (not value.family and _is_object(value)) else None
-        )
+        return value.family in (MODULE, OPTIMIZER, SCHEDULE) or (not value.family and _is_object(value)) or None
     return True if isinstance(value, ScriptObject) and not value.of.find("__len__") else None
 
 
@@ -563,6 +564,7 @@ def builtin(name: str, values: list[Value]) -> Value:
 def _builtin(name: str, values: list[Value]) -> Value:
     if name in ("list", "tuple", "sorted", "reversed") and len(values) == 1 and isinstance(values[0], ListValue):
         items = values[0].items[::-1] if name == "reversed" else list(values[0].items)
+        items = items if values[0].ordered or len(items) < 2 else [Value() if is_known(one) else one for one in items]
         if name != "sorted":
             return ListValue(items, closed=values[0].closed, origins=origins(*values))
     if name == "dict" and len(values) == 1 and isinstance(values[0], DictValue):

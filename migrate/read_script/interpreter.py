@@ -139,6 +139,7 @@ class Interpreter:
         self.returns: list[list[tuple[int, Value]]] = []
         self.unnamed: set[int] = set()  # nodes of functions that nothing names, whose uses are left out
         self.depth = self.outside = 0  # outside: how many of the loops around are outside of the function
+        self.later: list[tuple[Any, ...]] | None = []  # those that this run does not take, until the script was read
         self.elsewhere = 0  # how many branches of `if __name__ == "__main__"` are around that this run does not take
         self.never: set[int] = set()  # the statements of such branches
         self.otherwise = ""  # the condition under which the last `if` did not return a value
@@ -148,7 +149,11 @@ class Interpreter:
     def read(self, path: Path) -> None:
         """Read the script, then the functions that it does not call itself."""
         self._run_file(replace(read_script_file(path), shown=path.name), "__main__")
-        before = self.certainty
+        later, self.later, before = self.later or [], None, self.certainty
+        for taken, test, of, scope, run, words in later:
+            kept, scope.names = scope.names, dict(scope.names)
+            self.under(taken, test, of, scope, run, words)
+            scope.names = kept
         position = 0
         while position < len(self.functions) and self.spent <= BUDGET:
             waiting = list(self.functions.values())[position:]  # reading one may define others
@@ -358,14 +363,15 @@ class Interpreter:
         self, taken: bool | None, test: ast.expr, of: bool, scope: Scope, run: Callable[[], Any], words: str = ""
     ) -> Any:
         """Run a branch of a condition: taken for sure, surely not, or perhaps (None); words: behind the condition."""
-        before = self.certainty
+        before, other = self.certainty, taken is False and names_the_file(test)
+        if other and self.later is not None:
+            return self.later.append((taken, test, of, scope, run, words))
         if taken is not True:
             text = shortened(scope.source.text(test) + words, LONGEST)
             self.conditions.append(text if of else f"not ({text})")
             worse = OPTION if taken is False else PERHAPS
             self.certainty = max(before, worse, key=CERTAINTIES.index)
         self.tests.append((test, scope))
-        other = taken is False and names_the_file(test)
         self.elsewhere += other
         try:
             return run()
@@ -388,19 +394,9 @@ class Interpreter:
     ) -> LibraryUse:
         """Keep one use of a library."""
         self.spent += 6 + scope.source.length(node) // 32  # its text is copied, and rewritten
-        seen = LibraryUse(
-            name=name,
-            source=scope.source,
-            node=node,
-            arguments=arguments,
-            certainty=self.certainty,
-            condition=joined(self.conditions) or None,
-            loops=tuple(self.loops),
-            order=len(self.seen),
-            receiver=receiver,
-            tests=tuple(self.tests),
-            never=self.elsewhere > 0,
-        )
+        condition, loops = joined(self.conditions) or None, tuple(self.loops)
+        seen = LibraryUse(name, scope.source, node, arguments, self.certainty, condition, loops, len(self.seen))
+        seen.receiver, seen.tests, seen.never = receiver, tuple(self.tests), self.elsewhere > 0
         self.seen.append(seen)
         return seen
 
@@ -449,7 +445,7 @@ class Interpreter:
         whole = {argument.name for argument in arguments}.isdisjoint(("*", "**"))  # all of them were read
         self._bind_parameters(function, arguments, scope, bool(by_script) and whole)
         if isinstance(node, ast.Lambda):
-            return Value()  # it was read at its definition
+            return self.value(node.body, scope)
         self.depth += 1
         self.returns.append([])
         outside, self.outside = self.outside, len(self.loops)
@@ -497,9 +493,9 @@ class Interpreter:
         if receiver is not None and plain and not is_decorated(function.node, "staticmethod"):
             scope.names[plain[0].arg] = receiver
             plain = plain[1:]
-        if parameters.vararg:
-            scope.names[parameters.vararg.arg] = ListValue([], closed=False)
         by_position = [argument for argument in arguments if argument.name is None]
+        if parameters.vararg:
+            scope.names[parameters.vararg.arg] = ListValue([a.value for a in by_position[len(plain) :]], by_script)
         for parameter, argument in zip(plain, by_position, strict=False):
             scope.names[parameter.arg] = argument.value
         named = {argument.name: argument.value for argument in arguments if argument.name}

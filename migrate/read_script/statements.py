@@ -4,7 +4,6 @@ imports."""
 from __future__ import annotations
 
 import ast
-import sys
 from functools import partial
 from typing import Any
 
@@ -40,7 +39,7 @@ from .abstract_values import (
     wrapped,
 )
 from .calls import CHANGING_TABLES, decorated, entered, set_attribute
-from .command_line import make_defaults
+from .command_line import class_made, make_defaults
 from .expressions import BATCHES, EPOCHS, LISTED, OTHER, ROUNDS, binary, each_of, of_library, truth
 from .interpreter import (
     CERTAINTIES,
@@ -115,6 +114,9 @@ def _augassign(interpreter: Interpreter, node: ast.AugAssign, scope: Scope) -> N
         perhaps_ = interpreter.certainty == PERHAPS and is_known(left) and is_known(right)  # plain values, or none more
         left.extend([Value()] if perhaps_ else list(right.items) if isinstance(right, ListValue) else [])
         left.closed = left.closed and isinstance(right, ListValue) and right.closed and not perhaps_
+    elif isinstance(left, DictValue) and isinstance(node.op, ast.BitOr) and interpreter.certainty != OPTION:
+        forget(left.pairs, list(left.pairs) if not isinstance(right, DictValue) else [])
+        left.put(getattr(right, "pairs", {}), interpreter.certainty == DEFAULT)
     elif isinstance(node.target, ast.Name) or not isinstance(left, ListValue):
         tensor = any(isinstance(side, LibraryObject) and side.family == names.TENSOR for side in (left, right))
         found = with_line(binary(node.op, left, right), node, scope.source.text(node), scope)
@@ -188,7 +190,8 @@ def _part(value: Value, index: int) -> Value:
     """One of several results of a library's call: a factory of schedules returns the schedule first."""
     if isinstance(value, LibraryObject) and value.family and not index:
         return LibraryObject(value.family, value.seen, value.name)
-    return Value()
+    several = (one.items for one in value.among if isinstance(one, ListValue))
+    return Value(among=tuple(items[index] for items in several if index < len(items)))
 
 
 # conditions and loops
@@ -418,10 +421,7 @@ def _forget_one(interpreter: Interpreter, target: ast.expr, value: ast.expr | No
             names_[key] = Value()
 
     if isinstance(target, ast.Name):
-        of: Scope | None = scope
-        while of is not None and target.id not in of.names:
-            of = of.parent
-        if of is not None:
+        if (of := scope.holding(target.id)) is not None:
             held(of.names, target.id)
     elif isinstance(target, (ast.Attribute, ast.Subscript)):
         holder = _object(interpreter, target.value, inner)
@@ -439,15 +439,20 @@ def _forget_one(interpreter: Interpreter, target: ast.expr, value: ast.expr | No
 
 @executes(ast.With, ast.AsyncWith)
 def _with(interpreter: Interpreter, node: Any, scope: Scope) -> End:
+    start, risky = interpreter.names_of(scope), False
     for item in node.items:
         found = entered(interpreter, interpreter.value(item.context_expr, scope))
+        risky = risky or getattr(found, "name", "") == "contextlib.suppress"
         if item.optional_vars is not None:
             interpreter.assign(item.optional_vars, found, scope)
-    return interpreter.block(node.body, scope)
+    ended = interpreter.block(node.body, scope)
+    or_else(scope.names, [{one: start[one] for one in names.at_risk(node.body) & start.keys() if risky}])
+    return ended
 
 
-@executes(ast.Try)
+@executes(ast.Try, getattr(ast, "TryStar", ast.Try))
 def _try(interpreter: Interpreter, node: Any, scope: Scope) -> End:
+    start = interpreter.names_of(scope)
     ended = interpreter.block(node.body, scope)
     before, sure, around = interpreter.names_of(scope), interpreter.certainty, interpreter.conditions
     caught: list[dict[str, Value]] = []
@@ -463,11 +468,9 @@ def _try(interpreter: Interpreter, node: Any, scope: Scope) -> End:
         scope.names = {**scope.names, **before}
     or_else(scope.names, caught)
     ended = interpreter.block(node.orelse, scope) or ended
+    risk = names.at_risk(node.body, node.orelse) & start.keys() if caught else ()
+    or_else(scope.names, [{name: start[name] for name in risk}])
     return interpreter.block(node.finalbody, scope) or ended
-
-
-if sys.version_info >= (3, 11):
-    executes(ast.TryStar)(_try)
 
 
 @executes(ast.Match)
@@ -492,10 +495,7 @@ def _global(interpreter: Interpreter, node: ast.Global, scope: Scope) -> None:
 @executes(ast.Nonlocal)
 def _nonlocal(interpreter: Interpreter, node: ast.Nonlocal, scope: Scope) -> None:
     for name in node.names:
-        around = scope.parent
-        while around is not None and name not in around.names:
-            around = around.parent
-        if around is not None:
+        if scope.parent is not None and (around := scope.parent.holding(name)) is not None:
             scope.shared[name] = around
 
 
@@ -549,9 +549,7 @@ def _classdef(interpreter: Interpreter, node: ast.ClassDef, scope: Scope) -> Non
     inner.names["__class__"] = made = ScriptClass(node, inner, bases)
     scope.names[node.name] = made
     interpreter.block(node.body, inner)
-    begins = next((one.find("__init_subclass__") for one in bases if isinstance(one, ScriptClass)), None)
-    if isinstance(begins, ScriptFunction):
-        interpreter.call(ScriptFunction(begins.node, begins.scope, made, begins.owner), [])
+    class_made(interpreter, made, scope)
     scope.names[node.name] = decorated(interpreter, made, scope)
 
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeGuard
 
-from ..library_names import PLAIN_RESULTS, is_stored
+from ..library_names import PLAIN_RESULTS, TABLES, is_stored
 from .abstract_values import DictValue, ListValue, Scope, ScriptFunction, ScriptObject, Value
 
 
@@ -40,10 +40,8 @@ def path_of(node: ast.expr, tree: ast.Module, file: Path, depth: int) -> str | N
         case ast.Call(func=ast.Name() | ast.Attribute() as called, args=parts):
             named = called.id if isinstance(called, ast.Name) else called.attr
             owner = called.value if isinstance(called, ast.Attribute) else None
-            if named in ("getcwd", "cwd"):
-                return "."
-            if named == "dirname" and parts:
-                return put_together([of(parts[0])], os.path.dirname)
+            if named in ("getcwd", "cwd", "dirname"):
+                return put_together([of(part) for part in parts[:1]], os.path.dirname) if named == "dirname" else "."
             if named in ("join", "joinpath"):
                 around = [owner] if named == "joinpath" and owner is not None else []
                 return put_together([of(part) for part in (*around, *parts)], os.path.join)
@@ -207,12 +205,14 @@ def begins_with(node: ast.expr) -> str:
 
 
 def root(node: ast.expr) -> ast.expr:
-    """The expression that attributes, elements and methods are taken of: `a` in `a.b[0].c()`."""
+    """The expression that attributes, elements and methods are taken of: `a` in `a.b[0].c()` and `vars(a)["b"]`."""
     while True:
-        if isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
+        if isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred, ast.NamedExpr)):
             node = node.value
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             node = node.func.value
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "vars" and node.args:
+            node = node.args[0]
         else:
             return node
 
@@ -434,6 +434,7 @@ def decorates(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, bou
     given = [one.arg for one in (*function.args.posonlyargs, *function.args.args)][bound:]
     inner: list[ast.AST] = [one for one in ast.walk(function) if isinstance(one, FUNCTIONS) and one is not function]
     inner += [of for one in ast.walk(function) if isinstance(of := getattr(one, "value", None), ast.Lambda)]
+    inner += [function.body] if isinstance(function.body, ast.Lambda) else []
     inside = {id(part) for one in inner for part in ast.walk(one)}
 
     def calls(node: ast.AST | None) -> bool:
@@ -452,6 +453,11 @@ def decorates(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, bou
         once = sum(map(calls, parts)) == 1 and not any(calls(node) for part in maybe for node in ast.walk(part))
         if not once or not all(same) or not results:
             return DROPS if once and not results else ALTERS
+    whole = [p.value for p in ast.walk(function) if isinstance(p, ast.Return) and id(p) not in inside and p.value]
+    whole = [function.body] if isinstance(function, ast.Lambda) else whole
+    own = {*given[:1], *(getattr(one, "name", "") for one in inner)} - {""}
+    if not all(isinstance(one, ast.Lambda) or own & {getattr(p, "id", "") for p in ast.walk(one)} for one in whole):
+        return ALTERS  # another function, or a number
     read = [part for part in ast.walk(function) if getattr(part, "id", "") == (given or [""])[0]]
     plain = [part.value for part in ast.walk(function) if isinstance(part, (ast.Return, ast.Attribute))]
     return KEEPS if any(id(part) not in inside and part not in plain for part in read) else PASSES
@@ -498,14 +504,9 @@ def written_names(
 
 
 TAKING = ("append", "insert", "extend")  # methods of lists
-IN_PLACE = (
-    "sort",
-    "add",
-    "discard",
-    "setdefault",
-    "popitem",
-    "fill",
-)  # methods that, as statements, change their object
+# methods that, as statements, change their object
+IN_PLACE = ("sort", "add", "discard", "setdefault", "popitem", "fill", "put")
+CHANGING = (*TABLES["list_changes"], *IN_PLACE)  # handed on: map(rows.remove, bad)
 OF_LOGS = ("mkdir", "add_scalar", "add_scalars", "add_image", "add_images", "add_histogram", "add_text", "add_figure")
 MAKING_PLAIN = ("len", "int", "float", "str", "bool", "repr", "format", "isinstance", "range")
 
@@ -546,23 +547,22 @@ def _changed_names(
             for part in (part for part in ast.walk(target) if isinstance(part, ast.Name)):
                 of.setdefault(part.id, set()).update(given)
         if isinstance(node, (ast.Assign, ast.Delete)):
-            written = [one for one in node.targets if isinstance(one, (ast.Attribute, ast.Subscript))]
+            several = [part for one in node.targets for part in getattr(one, "elts", [one])]
+            written = [one for one in several if isinstance(one, (ast.Attribute, ast.Subscript))]
         elif isinstance(node, ast.AugAssign):
             number = isinstance(node.target, ast.Name) and not isinstance(node.value, (ast.List, ast.ListComp))
             written = [] if number and by_call is not None else [node.target]
         elif isinstance(node, ast.Expr) and by_call is not None and isinstance(node.value, ast.Call):
             written = [node.value.func] if getattr(node.value.func, "attr", "") in IN_PLACE else []
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and not passed(node.value.func):
-            named = (keyword.value for keyword in node.value.keywords)
-            written = [node.value.func, *node.value.args, *named]
+            written = [node.value.func, *node.value.args, *(one.value for one in node.value.keywords)]
         elif isinstance(node, ast.Return) and node.value is not None and by_call is None:
             written = [node.value]
         elif isinstance(node, ast.Call) and by_call is not None:
-            written = by_call(node)
+            written = [*by_call(node), *(one for one in node.args if getattr(one, "attr", "") in CHANGING)]
         names = {at.id for one in written if not _is_plain(one) and isinstance(at := root(one), ast.Name)}
-        plain = isinstance(node, (ast.Assign, ast.Delete)) and all(
-            isinstance(getattr(one, "value", None), ast.Name) for one in written
-        )
+        objects = [getattr(one, "value", None) for one in written]
+        plain = isinstance(node, (ast.Assign, ast.Delete)) and all(isinstance(one, ast.Name) for one in objects)
         found |= names
         inside |= set() if plain or by_call is not None else names  # `table["a"] = b` changes the table alone
     waiting = list(found)

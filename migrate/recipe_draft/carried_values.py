@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from ..library_names import OPTIMIZER, SCHEDULE
 from ..read_script.abstract_values import (
     Constant,
     DictValue,
@@ -446,9 +447,11 @@ class Counting:
         return ", ".join(filter(None, [plain, *self._tables(statement), *begin, *either]))
 
     def settings(self, statement: Statement) -> Iterator[str]:
-        """What settings have that a statement mentions as a whole, where nothing else says it: each is said once."""
+        """What settings have that a statement mentions as a whole, where nothing else says it: each is said once, and
+        where an optimizer or a schedule is made of them."""
+        made = {getattr(self.flow.value(call), "family", "") for call in statement.calls}
         for holder, words in behind_settings(statement.nodes, self.flow, self.read_alone):
-            if (holder, "") not in self.read_alone:
+            if (holder, "") not in self.read_alone or made & {OPTIMIZER, SCHEDULE}:
                 self.read_alone.add((holder, ""))
                 yield words
 

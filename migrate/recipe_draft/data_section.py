@@ -47,6 +47,7 @@ from .recipe_entries import (
     surely,
     unread,
 )
+from .relevance import named, names_in
 from .roles import LOADER, Roles
 from .trained_model import either
 from .trainers import Given, not_found
@@ -80,15 +81,17 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int, fit: Given | Non
     alone = plain if len(plain) == 1 else loaders if len(loaders) == 1 else []
     found = stepped or [seen for seen in alone if seen.certainty != PERHAPS]  # the others may be for evaluation
     training = found[0] if len(found) == 1 else None
-    others = [seen for seen in loaders if seen is not training]
+    made_too = [seen for seen in loaders if seen is not training]
+    others = [seen for seen in made_too if not runs_over(flow, training, "step") or read(flow, seen)]
     looped = [seen for seen in others if looped_over(flow, seen)]  # of those that are made, some may not be used
     evaluating = [seen for seen in others if evaluates(seen, flow)]
     both = [seen for seen in evaluating if seen in looped]
     evaluation = next(iter(both or (looped if len(looped) == 1 else evaluating)), None)
     if checked is not None:
         evaluation = next((s for s in others if s.node is checked[0].node), None) if len(checked) == 1 else None
-    if training is not None and evaluation is not None and either(training, evaluation):
-        loaders, training = [training, evaluation], None  # only one of them is made, for both purposes
+    other = next((seen for seen in made_too if training is not None and either(training, seen)), None)
+    if training is not None and other is not None:
+        loaders, training = [training, other], None  # only one of them is made, for both purposes
     assert section.below is not None
     if training is None:
         unclear = "which loader is trained on could not be read"
@@ -98,8 +101,8 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int, fit: Given | Non
         sizes = [entry for seen in made for entry in _batch(seen, flow, "batch", factor)]
         loops = around_steps(flow)  # which may read no loader at all
         reads = [getattr(call.func, "id", "") for s in flow.statements if {*s.around} & {*loops} for call in s.calls]
-        other = loops and not found and all(_counts(loop) for loop in loops) and "next" not in reads
-        same = len(sizes) > 1 and len({entry.value for entry in sizes}) == 1 and not other  # whichever trains
+        none = loops and not found and all(_counts(loop) for loop in loops) and "next" not in reads
+        same = len(sizes) > 1 and len({entry.value for entry in sizes}) == 1 and not none  # whichever trains
         handed_over = fit.batch() if fit is not None and not loaders else []
         agreed = sizes[0] if same else (*handed_over, Entry("batch", ASK))[0]
         section.below += [Entry("source", ASK), agreed, Entry("transforms", ASK), *handed_over[1:]]
@@ -355,6 +358,34 @@ def trained_on(flow: Flow, loaders: list[LibraryUse]) -> list[LibraryUse]:
             return found
     found = [seen for seen in loaders if steps_over(flow, seen)] or found
     return found if len(found) < 2 else [seen for seen in found if not evaluates(seen, flow)]
+
+
+def runs_over(flow: Flow, loader: LibraryUse | None, what: str = "over") -> bool:
+    """Whether code that runs loops over this loader; what: or makes a step on it."""
+    rank = flow.interpreter.batches[what].get(id(loader.node)) if loader is not None else None
+    return rank is not None and CERTAINTIES[rank] in (DEFAULT, PERHAPS)
+
+
+def read(flow: Flow, loader: LibraryUse) -> bool:
+    """Whether a statement that may run reads a loader, other than for its length: it is not made in vain."""
+    if runs_over(flow, loader):
+        return True
+    names = names_in(named(flow))
+    for statement in flow.statements:
+        rank, _ = flow.interpreter.reached.get(id(statement.node), (0, ()))
+        unused = id(statement.node) in flow.interpreter.unnamed  # a method of that name is another one
+        unused = unused or (statement.owner is not None and getattr(statement.function, "name", None) not in names)
+        unused = unused and CERTAINTIES[rank] == UNCALLED
+        if CERTAINTIES[rank] == OPTION or unused or isinstance(statement.node, ast.Return):
+            continue
+        plain = (call for call in statement.calls if getattr(call.func, "id", "") in ("len", "print", "type", "str"))
+        counted = {id(one) for call in plain for one in call.args}
+        for node in statement.nodes:
+            made = flow.value(node) if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) else None
+            same = isinstance(made, LibraryObject) and made.seen is not None and made.seen.node is loader.node
+            if same and isinstance(getattr(node, "ctx", None), ast.Load) and id(node) not in counted:
+                return True
+    return False
 
 
 def looped_over(flow: Flow, loader: LibraryUse) -> bool:

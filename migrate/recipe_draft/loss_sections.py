@@ -42,6 +42,7 @@ from .recipe_entries import (
     distinct,
     key_of,
     number,
+    only_where,
     options,
     place,
     setting,
@@ -227,7 +228,7 @@ def ema(interpreter: Interpreter) -> Entry | None:
         comments += [unread(name) for name in drafted if drafted[name] == ASK]
         return Entry("ema", drafted, comments, roots={id(seen.node): "ema"})
     for seen in options(found):
-        return Entry("ema", ASK, [f"{place(seen)}, only where {seen.condition}"], out=True)
+        return Entry("ema", ASK, [only_where(seen)], out=True)
     return None
 
 
@@ -282,7 +283,7 @@ def sync(interpreter: Interpreter) -> Entry | None:
     for seen in surely(found):
         return Entry("sync_batchnorm", True, [place(seen)])
     for seen in options(found):
-        return Entry("sync_batchnorm", True, [f"{place(seen)}, only where {seen.condition}"], out=True)
+        return Entry("sync_batchnorm", True, [only_where(seen)], out=True)
     return None
 
 
@@ -378,7 +379,7 @@ def amp(interpreter: Interpreter) -> list[Entry]:
         comments = [place(seen), *(unread(name) for name in drafted if drafted[name] == ASK)]
         return [*entries, Entry("dynamic_loss_scale", drafted, comments, roots=roots)]
     for seen in options(scalers)[:1]:
-        entries.append(Entry("dynamic_loss_scale", {}, [f"{place(seen)}, only where {seen.condition}"], out=True))
+        entries.append(Entry("dynamic_loss_scale", {}, [only_where(seen)], out=True))
     return entries
 
 

@@ -42,6 +42,7 @@ from .recipe_entries import (
     calls,
     distinct,
     number,
+    only_where,
     options,
     part,
     place,
@@ -336,16 +337,13 @@ def clip(interpreter: Interpreter, flow: Flow, fit: Given | None) -> Entry | Non
             judged = several or trained(interpreter) is not None
             if judged and clipped is not None and not _whole_model(interpreter, clipped.node):
                 text = " ".join(seen.source.text(clipped.node).split())
-                text += (
-                    " is one of several objects that train, and what it clips"
-                    if several
-                    else " is what it clips, not the model"
-                )
+                one = " is one of several objects that train, and what it clips"
+                text += one if several else " is what it clips, not the model"
                 entry.left.append(((seen.source.shown, clipped.node.lineno), text))
             return entry
         return Entry("clip", ASK, [place(seen), "its max_norm could not be read"], out=True)
     for seen in options(found):
-        return Entry("clip", ASK, [f"{place(seen)}, only where {seen.condition}"], out=True)
+        return Entry("clip", ASK, [only_where(seen)], out=True)
     return fit.clips() if fit is not None else None
 
 

@@ -105,7 +105,7 @@ CALLS: dict[str, tuple[str, ...]] = {
         *("torch.multiprocessing.set_*", "torch.cuda.Event", "torch.xpu.is_available", "torch.distributed.elastic.*"),
     ),
     "it reads the command line or the environment": (
-        *("argparse.*", "os.environ*", "os.getenv", "exit", "quit", "*.HfArgumentParser"),
+        *("argparse.*", "configargparse.*", "os.environ*", "os.getenv", "exit", "quit", "*.HfArgumentParser"),
     ),
     "it says the default of a setting, which stands where it is used": ("dataclasses.field", "attr.ib", "attrs.field"),
     "it switches gradients off where no update is computed": (

@@ -15,7 +15,7 @@ from ...mappings import table
 from ...mappings.aliases import restated, row_of
 from ...mappings.rows import Argument, Row
 from ...printable import shortened
-from ..library_names import OPTIMIZER, SCHEDULE, family_of, is_class
+from ..library_names import DATASET, MODULE, OPTIMIZER, SCHEDULE, family_of, is_class
 from ..read_script.abstract_values import (
     ArgumentParser,
     CallArgument,
@@ -150,6 +150,11 @@ def _inside(value: Any) -> str:
     return json.dumps(text) if text == ASK else text
 
 
+def only_where(seen: LibraryUse) -> str:
+    """A call's place, with the condition under which it runs; behind a `return` it never does."""
+    return f"{place(seen)}, {f'only where {seen.condition}' if seen.condition else 'which never runs'}"
+
+
 def place(seen: LibraryUse) -> str:
     """The place of a call, and the call."""
     text = seen.source.text(seen.node)
@@ -215,13 +220,19 @@ def computed(node: ast.expr | None, value: Value | None, flow: Flow) -> list[str
         return any(isinstance(part, (ast.BinOp, ast.Call)) for part in inside)
 
     found: list[str] = []
-    behind = [(one, computes(one)) for one in flow.behind(node, counts)] if node is not None else []
+    word = re.escape(repr(known(value))) if is_known(value) else "$^"
+    lines = [bool(re.search(rf"(?<![\w.]){word}(?![\w.])", one.text)) and one.whole for one in origins(value)]
+    plainly = lines == [True]  # it is as it stands in one line
+    behind = [(one, computes(one)) for one in flow.behind(node, counts)] if node is not None and not plainly else []
     for one, itself in behind[1:]:
         of = flow.value(one.func.value) if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) else None
         parsed = any(isinstance(each, (ArgumentParser, ParsedArguments)) for each in (of, flow.value(one)))
         constant = isinstance(one, ast.Constant) and number(flow.value(one)) is not None
         statement = flow.of.get(id(one))
-        if statement is None or parsed or not (itself or (constant and any(computing for _, computing in behind))):
+        rank, _ = flow.interpreter.reached.get(id(getattr(statement, "node", None)), (0, ()))
+        never = CERTAINTIES[rank] == OPTION and statement is not None and not flow.doubtful(statement, set())
+        never = never or parsed
+        if statement is None or never or not (itself or (constant and any(computing for _, computing in behind))):
             continue
         comment = Comment(statement.place, " ".join(statement.text.split()))
         # a statement that changes a dict or list may add more than this number, so it is accounted for by itself
@@ -487,6 +498,7 @@ def held_settings(parts: Iterable[ast.AST], flow: Flow) -> Iterator[tuple[ast.ex
     """
     nodes = list(parts)
     own = [call for call in nodes if isinstance(call, ast.Call) and flow.function_of(call) is not None]
+    own = [call for call in own if not _is_part(flow.value(call.func))]
     taken = [one.value for one in nodes if isinstance(one, (ast.Attribute, ast.Subscript)) and not _is_table(one)]
     taken += [given for call in own for given in (*call.args, *(k.value for k in call.keywords))]
     within = {id(one) for one in (*taken, *(call.func for call in nodes if isinstance(call, ast.Call)))}
@@ -545,6 +557,11 @@ def _has_state(holder: Value | None, flow: Flow) -> bool:
     inside = (one for of in lineage if isinstance(of, ScriptClass) for one in flow.inside_of.get(id(of.node), ()))
     later = (one for one in inside if not getattr(one.function, "name", "__").startswith("__"))
     return any(isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store) for s in later for part in s.nodes)
+
+
+def _is_part(called: Value | None) -> bool:
+    """Whether this is a class of models or data sets, which is not read line by line."""
+    return isinstance(called, ScriptClass) and called.family() in (MODULE, DATASET)
 
 
 def _is_table(node: ast.AST) -> bool:

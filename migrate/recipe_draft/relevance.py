@@ -32,6 +32,7 @@ from .recipe_entries import LONGEST_WORD
 from .step_order import changed_later
 from .trained_model import changing
 
+TAKES = ("append", "add", "insert", "put", "appendleft", "setdefault", "update")  # methods that keep what they get
 LAUNCHERS = ("torch.multiprocessing.spawn", "accelerate.notebook_launcher", "xmp.spawn")  # they give back no result
 
 
@@ -54,9 +55,9 @@ def reach(flow: Flow, ends: Iterable[Statement]) -> set[int]:
         else:
             called.add((id(statement), id(call)))
         waiting += [(head, None) for head in statement.around]
-        for source, definition in _sources(flow, statement, call, kin):
+        for source, definition, by_call in _sources(flow, statement, call, kin):
             by = _changed_by(flow, definition) if definition is not None else []
-            waiting += [(source, one) for one in by or (None,)]
+            waiting += [(source, one) for one in by or (by_call,)]
             waiting += [(one, None) for made in by for one in changing(flow, made, _changes)]
         if statement.function is not None and isinstance(statement.node, ast.stmt):
             waiting += [(caller, made) for caller, made, _ in flow.calls.get(id(statement.function), [])]
@@ -71,19 +72,21 @@ def _changed_by(flow: Flow, definition: Definition) -> list[ast.Call]:
     return [call for call in of.calls if isinstance(flow.function_of(call), FUNCTIONS) and flow.writes(call)]
 
 
-Source = tuple[Statement, Definition | None]
+Source = tuple[Statement, Definition | None, ast.Call | None]  # the last: only this call counts, not its result
+Reached = tuple[Statement, ast.Call | None]
 
 
 def _sources(flow: Flow, statement: Statement, without: ast.Call | None, kin: Kinship) -> Iterator[Source]:
     """The statements that wrote what one reads, each with how, but not the result of one call; those of functions
     passed on, and those that change something in a function that is called for this."""
-    for found in _others(flow, statement, without):
-        yield found, None
+    yield from ((found, None, None) for found in _others(flow, statement, without))
+    calls = statement.calls if without is None else []
+    yield from ((one, None, by) for call in calls for one, by in _changed_in(flow, call, statement, set()))
     called = {id(call.func) for call in statement.calls}
     for node in statement.nodes:
         for definition in flow.written(node):
             if definition.way != GIVEN and _may_be_of(flow, node, definition, id(node) in called, kin):
-                yield definition.statement, definition
+                yield definition.statement, definition, None
 
 
 def _others(flow: Flow, statement: Statement, without: ast.Call | None) -> Iterator[Statement]:
@@ -100,8 +103,6 @@ def _others(flow: Flow, statement: Statement, without: ast.Call | None) -> Itera
             if isinstance(function, ast.ClassDef):  # whoever gets the object may call what the script does not
                 yield from (s for s in inside if not flow.calls.get(id(s.function)) or _is_special(s.function))
                 yield from changed_later(flow, node, statement)
-            elif dropped and without is None:
-                yield from (one for one in inside if _changes(flow, one))
             yield from _set_before(flow, node) if function is None else ()
             kept = function is None and statement.alone is None and not flow.passed(node.func)
             yield from changed_later(flow, node, statement) if kept else ()
@@ -110,13 +111,30 @@ def _others(flow: Flow, statement: Statement, without: ast.Call | None) -> Itera
         yield from flow.inside_of.get(id(value.node), []) if isinstance(value, ScriptFunction) else ()
 
 
+def _changed_in(flow: Flow, call: ast.Call, of: Statement, seen: set[int]) -> Iterator[Reached]:
+    """The statements of a function that may change an object, where nothing reads what a call of it gives; of one that
+    only calls another function for what it gives, that call, without its result."""
+    function = flow.function_of(call)
+    if not isinstance(function, FUNCTIONS) or id(function) in seen or (call is not of.alone and not seen):
+        return
+    seen.add(id(function))
+    for one in (one for one in flow.inside_of.get(id(function), []) if _changes(flow, one)):
+        value, targets = getattr(one.node, "value", None), getattr(one.node, "targets", ())
+        plain = isinstance(one.node, ast.Assign) and all(isinstance(target, ast.Name) for target in targets)
+        others = any(flow.writes(inner) for inner in one.calls if inner is not value)
+        if isinstance(value, ast.Call) and plain and not others and isinstance(flow.function_of(value), FUNCTIONS):
+            yield one, value
+            yield from _changed_in(flow, value, one, seen)
+        else:
+            yield one, None
+
+
 def _kin(flow: Flow) -> dict[int, int]:
     """Each class (its id) with one that stands for all that it shares objects with, by the classes that derive from
     both; empty where attributes may be copied from object to object."""
     copies = any(getattr(s.node, "name", "") in ("__getattr__", "__getattribute__") for s in flow.statements)
-    copies = copies or any(
-        getattr(node, "attr", getattr(node, "id", "")) in ("__dict__", "vars") for node in _nodes(flow)
-    )
+    used = (getattr(node, "attr", getattr(node, "id", "")) for node in _nodes(flow))
+    copies = copies or any(one in ("__dict__", "vars") for one in used)
     if copies or any(_looks_up(flow)):
         return {}
     found = {id(node): id(node) for node in flow.classes()}
@@ -186,12 +204,8 @@ class Kinship:
             return bare or any(map(self._given_elsewhere, written))
         owner = self.flow.value(part.value) if isinstance(part, ast.Attribute) else None
         read = isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load)
-        return (
-            read
-            and unknown
-            and not written
-            and not isinstance(owner, (LibraryName, LibraryObject, ListValue, DictValue))
-        )
+        foreign = not isinstance(owner, (LibraryName, LibraryObject, ListValue, DictValue))
+        return read and unknown and not written and foreign
 
     def _given_elsewhere(self, definition: Definition) -> bool:
         """Whether a parameter may have an argument that was not read."""
@@ -263,8 +277,8 @@ def _changes(flow: Flow, statement: Statement) -> bool:
         named = isinstance(key, ast.Constant) and matches(str(key.value), ENVIRONMENT)
         if named and isinstance(table, LibraryName) and table.name == "os.environ":
             return False
-    written = any(isinstance(one, (ast.Attribute, ast.Subscript)) for one in targets)
-    written = written or isinstance(statement.node, ast.AugAssign)
+    written = any(isinstance(p, (ast.Attribute, ast.Subscript)) for t in targets for p in getattr(t, "elts", [t]))
+    written = written or (isinstance(statement.node, ast.AugAssign) and not _only_counts(flow, statement))
     if written or not isinstance(statement.alone, ast.Call):
         return written or any(map(flow.writes, statement.calls))
     of = flow.value(getattr(statement.alone.func, "value", statement.alone))
@@ -272,6 +286,22 @@ def _changes(flow: Flow, statement: Statement) -> bool:
     if own and sum(one.way == ADDS for one in statement.defines) < 2:
         return False  # a method that changes its object only, whose attributes are followed by themselves
     return not flow.passed(statement.alone.func)
+
+
+def _only_counts(flow: Flow, statement: Statement) -> bool:
+    """Whether `+=` adds to a name that begins with a number, and that nothing else holds: no other object shares it."""
+    target = getattr(statement.node, "target", None)
+    begins = [one for one in flow.reads.get(id(target), ()) if one.way != ADDS]
+    if not isinstance(target, ast.Name) or id(statement) in flow.rebinds or not begins:
+        return False
+    shared = set[str]()
+    for one in flow.inside_of.get(id(statement.function), ()):
+        given = [part for call in one.calls if getattr(call.func, "attr", "") in TAKES for part in call.args]
+        given += [part for node in one.nodes for part in (*getattr(node, "elts", ()), *getattr(node, "values", ()))]
+        plain = isinstance(one.node, (ast.Assign, ast.AnnAssign)) or any(isinstance(n, ast.Yield) for n in one.nodes)
+        given += [value for node in (one.node, *one.nodes) if plain and (value := getattr(node, "value", None))]
+        shared |= {part.id for part in given if isinstance(part, ast.Name)}
+    return all(map(_counts, begins)) and target.id not in shared
 
 
 def only_in_parts(flow: Flow, part: Callable[[Statement], bool]) -> set[int]:
@@ -290,11 +320,9 @@ def only_in_parts(flow: Flow, part: Callable[[Statement], bool]) -> set[int]:
     named = {id(one.node): name for one in functions if (name := getattr(one.node, "name", "")) in users}
     found: set[int] = set()
     while True:
-        more = {
-            function
-            for function, name in named.items()
-            if function not in found and all(part(one) or id(one.function) in found | {function} for one in users[name])
-        }
+        waiting = ((function, name) for function, name in named.items() if function not in found)
+        inner = ((function, [one for one in users[name] if not part(one)]) for function, name in waiting)
+        more = {function for function, by in inner if all(id(one.function) in found | {function} for one in by)}
         if not more:
             return found
         found |= more
@@ -314,16 +342,14 @@ def names_in(statements: Iterable[Statement], flow: Flow | None = None) -> set[s
     found = {f"{file}:{node.id}" if node.id in alone.get(file, ()) else node.id for file, node in each}
     attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
     found |= {node.attr for node in attributes if flow is None or not isinstance(flow.value(node), LibraryName)}
-    looked_up = (
-        n.args[1] for n in nodes if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "getattr" and n.args[1:]
-    )
+    calls = (node for node in nodes if isinstance(node, ast.Call))
+    looked_up = (one.args[1] for one in calls if getattr(one.func, "id", "") == "getattr" and one.args[1:])
     lists = {one.source.shown for one in statements if any(map(_lists_a_file, one.calls))}
     listed = [name for one in statements if one.source.shown in lists for name in _named_at_top(one)]
     marks = ((one, does) for one in statements if flow is not None for *_, does in decorators(flow, one))
     found |= {getattr(one.node, "name", "") for one, does in marks if does != ALTERS}
-    found |= {*listed} | {
-        node.value for node in looked_up if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
+    constants = (node.value for node in looked_up if isinstance(node, ast.Constant))
+    found |= {*listed} | {value for value in constants if isinstance(value, str)}
     imports = (name for one in statements if isinstance(one.node, ast.ImportFrom) for name in one.node.names)
     return found | {name.name for name in imports if name.asname in found}
 
@@ -364,14 +390,7 @@ KNOWN = (
     "callable",
 )
 PLAIN_MARKS = ("abc.", "functools.", "torch.", "contextlib.", "typing.")  # decorators that call no methods
-PLAIN_BASES = (
-    "object",
-    "abc.",
-    "enum.",
-    "typing.",
-    "collections.",
-    "torch.",
-)  # these read no options, and call no hooks
+PLAIN_BASES = ("object", "abc.", "enum.", "typing.", "collections.", "torch.")  # these read no options, call no hooks
 
 
 def called_from_elsewhere(flow: Flow) -> set[int]:
@@ -406,9 +425,7 @@ def _values_in(value: Value | None, depth: int = 0) -> Iterator[Value]:
     """A value, and those in its lists and tables."""
     if value is not None:
         yield value
-    inside = (
-        value.items if isinstance(value, ListValue) else value.pairs.values() if isinstance(value, DictValue) else ()
-    )
+    inside = value.items if isinstance(value, ListValue) else getattr(value, "pairs", {}).values()
     for one in islice(inside, 100) if depth < 3 else ():
         yield from _values_in(one, depth + 1)
 
@@ -454,10 +471,8 @@ def called_where(
         callers = [one for one in callers if one.function is not function]
         if len(callers) > 1:
             conditions = [undecided(one) for one in callers]
-            places = [
-                ":".join(map(str, one.place)) + (f" only where {joined(found)}" if found else "")
-                for one, found in zip(callers, conditions, strict=True)
-            ]
+            where = [f" only where {joined(found)}" if found else "" for found in conditions]
+            places = [":".join(map(str, one.place)) + of for one, of in zip(callers, where, strict=True)]
             return f"called at {', and at '.join(places)}" if any(conditions) else ""
         for caller in callers:
             rounds = [one for one in caller.around if isinstance(one.node, LOOPS) and id(one) in steps]
@@ -535,11 +550,8 @@ def _handed(flow: Flow, function: ast.AST | None, call: ast.Call, parameter: ast
     named = next((k.value for k in call.keywords if k.arg == parameter.arg), None)
     at = plain.index(parameter) if parameter in plain else len(call.args)
     given = named or (call.args[at] if at < len(call.args) else defaults.get(parameter))
-    if (
-        given is None
-        or any(isinstance(one, ast.Starred) for one in call.args)
-        or None in [k.arg for k in call.keywords]
-    ):
+    unpacks = any(isinstance(one, ast.Starred) for one in call.args) or None in [k.arg for k in call.keywords]
+    if given is None or unpacks:
         return ""
     value = None if id(given) in flow.interpreter.varied else flow.value(given)
     return repr(known(value, ast.unparse(given))) if is_known(value) else ast.unparse(given)
@@ -572,27 +584,17 @@ def _given_values(flow: Flow, node: ast.expr, runs: Callable[[Statement], bool],
             yield from (_handed(flow, one.statement.node, call, one.parameter) for call in callers)
         elif one.way == IS and isinstance(one.value, (ast.Name, ast.Attribute)) and not one.path:
             yield from _given_values(flow, one.value, runs, depth + 1)
-        elif (
-            one.way != ADDS
-            or not isinstance(one.statement.node, ast.Expr)
-            or not isinstance(flow.value(node), Constant)
-        ):
+        elif not isinstance(flow.value(node), Constant) or one.way != ADDS or one.statement.alone is None:
             yield ""  # no call changes a number
 
 
 def of_one_class(flow: Flow, definition: Definition, reader: Statement | None, node: ast.expr) -> bool:
     """Whether an attribute may be set for the object that it is read from: not by `self` in a class of another kind."""
-    written = [
-        one
-        for one in definition.statement.nodes
-        if isinstance(one, ast.Attribute) and isinstance(node, ast.Attribute) and one.attr == node.attr
-    ]
+    attributes = [one for one in definition.statement.nodes if isinstance(one, ast.Attribute)]
+    written = [one for one in attributes if one.attr == getattr(node, "attr", "")]
     owners = definition.statement.owner, reader.owner if reader is not None else None
     if None in owners or any(getattr(one.value, "id", "") != "self" for one in written):
         return True
-    kinds = [
-        {id(base.node) for base in of.lineage() if isinstance(base, ScriptClass)}
-        for one in owners
-        if one and (of := flow.class_of(one))
-    ]
+    classes = [of for one in owners if one and (of := flow.class_of(one))]
+    kinds = [{id(base.node) for base in of.lineage() if isinstance(base, ScriptClass)} for of in classes]
     return len(kinds) < 2 or any(id(one) in kind for one, kind in zip(owners, kinds[::-1], strict=True))

@@ -48,6 +48,7 @@ class Roles:
         self.open: set[int] = set()  # the functions whose statements are accounted for one by one
         self.steps: set[int] = set()  # those that hold a step
         self._active: set[int] = set()
+        self._parts: set[tuple[int, tuple[int, ...]]] = set()  # of results of calls, as above
         self._found: dict[int, str | None] = {}
         self._bound: dict[Definition, str | None] = {}
         self._several = several_train(flow.interpreter)
@@ -216,8 +217,7 @@ class Roles:
         if isinstance(value, (ast.Tuple, ast.List)):
             return self._unpacked(value.elts[path[0]], path[1:]) if path[0] < len(value.elts) else None
         if isinstance(value, ast.Call):
-            returned = self.flow.returns.get(id(self.flow.function_of(value)), [])
-            roles = {self._unpacked(given, path) for _, given in returned} - {None}
+            roles = self._returned(value, path)
             if len(roles) == 1:
                 return roles.pop()
             same = value.args[path[0]] if path[0] < len(value.args) else None
@@ -228,6 +228,16 @@ class Roles:
             return value_role if value_role != BATCH else self._place(BATCH, path)
         role = self.role(value)
         return self._place(role, path) if role == BATCH else role if role in STRONGEST else None
+
+    def _returned(self, call: ast.Call, path: tuple[int, ...]) -> set[str]:
+        """The roles of a part of what a call returns; a function that returns a call of itself adds none."""
+        if (id(call), path) in self._parts:
+            return set()
+        self._parts.add((id(call), path))
+        returned = self.flow.returns.get(id(self.flow.function_of(call)), [])
+        roles = {role for _, given in returned if (role := self._unpacked(given, path)) is not None}
+        self._parts.discard((id(call), path))
+        return roles
 
     def _prepares(self, call: ast.Call) -> bool:
         """Whether a call of apex, accelerate or Lightning's Fabric gives back what it is given, made ready."""
@@ -295,11 +305,8 @@ class Roles:
         if isinstance(func, ast.Attribute):
             owner = self.role(func.value)
             if func.attr in MOVES and owner is not None and self.exact(func.value):
-                return (
-                    owner
-                    if not any(self.is_dtype(a) for a in [*node.args, *(k.value for k in node.keywords)])
-                    else None
-                )
+                given = [*node.args, *(k.value for k in node.keywords)]
+                return None if any(map(self.is_dtype, given)) else owner
             if owner == SCALER and func.attr == "scale":
                 return LOSS if plain == [LOSS] else None
         if name in WRAPPERS and node.args:
@@ -324,11 +331,8 @@ class Roles:
     def is_dtype(self, node: ast.expr) -> bool:
         """Whether an argument of .to is a type and not a device."""
         found = self.flow.value(node)
-        return (
-            isinstance(found, LibraryName)
-            and found.name.startswith("torch.")
-            and not found.name.startswith("torch.channels")
-        )
+        name = found.name if isinstance(found, LibraryName) else ""
+        return name.startswith("torch.") and not name.startswith("torch.channels")
 
     def updates(self, call: ast.Call) -> str | None:
         """Words for a call that is the backward pass or the update of a recipe's step, or None."""
@@ -419,16 +423,10 @@ class ValueKinds:
 
     def _of_value(self, node: ast.expr) -> Kinds:
         found = self.flow.value(node)
-        family = ""
-        if isinstance(found, LibraryObject):
-            family = found.family
-            row = row_of(found.name) if found.name else None
-            if row is not None and row.kind == "loss":
-                return frozenset({LOSS})
-            if row is not None and row.kind == "transform":
-                return frozenset({DATA})
-        elif isinstance(found, ScriptObject):
-            family = found.of.family()
+        row = row_of(found.name) if isinstance(found, LibraryObject) and found.name else None
+        if row is not None and row.kind in ("loss", "transform"):
+            return frozenset({LOSS if row.kind == "loss" else DATA})
+        family = found.of.family() if isinstance(found, ScriptObject) else getattr(found, "family", "")
         return frozenset({BY_FAMILY[family]}) if family in BY_FAMILY else NONE
 
     def _of_call(self, node: ast.Call) -> Kinds:
@@ -482,8 +480,10 @@ class ValueKinds:
         a name of its file; open_: functions that are known to. live: the statements that reach training."""
         alone = statement.alone if isinstance(statement.alone, ast.Call) else None
         targets = getattr(statement.node, "targets", [getattr(statement.node, "target", None)])
-        parts = any(isinstance(one, (ast.Attribute, ast.Subscript)) for one in targets)
-        if parts or id(statement) in self.flow.rebinds:
+        parts = [part for one in targets for part in getattr(one, "elts", [one])]
+        added = isinstance(statement.node, ast.AugAssign) and any(d.way == GIVEN for d in self.flow.written(parts[0]))
+        stored = any(isinstance(one, (ast.Attribute, ast.Subscript)) for one in parts)
+        if added or stored or id(statement) in self.flow.rebinds:
             return True
         changes = alone is not None and getattr(alone.func, "attr", "") in passed_over.CHANGERS
         changes = changes or any(changes_outside(self.flow, c, live, open_) for c in statement.calls)
@@ -509,8 +509,8 @@ class ValueKinds:
             return self.roles.exact(node.value) == MODEL or self._part_of_a_model(node.value)
         if isinstance(node, ast.Subscript):
             return self.roles.exact(node.value) == MODEL or self._part_of_a_model(node.value)
-        looped = [d.value for d in self.flow.reads.get(id(node), ()) if d.way in (IS, EACH, INNER) and d.value]
-        return any(self._gives_parts(value) for value in looped)
+        looped = (d.value for d in self.flow.reads.get(id(node), ()) if d.way in (IS, EACH, INNER) and d.value)
+        return any(map(self._gives_parts, looped))
 
     def _gives_parts(self, value: ast.expr) -> bool:
         if isinstance(value, ast.Call) and getattr(value.func, "id", "") in ("map", "filter"):

@@ -127,9 +127,8 @@ class Account:
         self.counting, self._said_of = Counting.read(flow, self.live, self.open), set[int]()
         while self._opens_more():
             pass
-        self._unseen = further_values(flow, self._is_elsewhere) | step_order.changed_for_objects(
-            flow, self.live, self.open
-        )
+        self._unseen = further_values(flow, self._is_elsewhere)
+        self._unseen |= step_order.changed_for_objects(flow, self.live, self.open)
         self._unseen |= {id(d) for s in flow.statements if id(s) in flow.rebinds for d in s.defines}
         modes = (s for s in flow.statements if self._runs(s) and any(map(self._values.in_evaluation, s.calls)))
         self.misplaced = {id(s): passed_over.STAYS for s in modes} | read_by_libraries(flow, said) | set_for_all(flow)
@@ -148,10 +147,14 @@ class Account:
         known = len(self.open)
         for statement in self.flow.statements:
             callers = self.flow.calls.get(id(statement.function)) if id(statement) in self.live else []
-            called = callers is None or any(call is one.alone for one, call, _ in callers)
+            called = callers is None or any(self._drops(call, one) for one, call, _ in callers)
             if called and not self._within(statement) and self._values.keeps(statement, self.open, self.live):
                 self.open.add(id(statement.function))
         return len(self.open) > known
+
+    def _drops(self, call: ast.Call, of: Statement) -> bool:
+        """Whether a call is a whole statement, or hands back the options of the command line, which is no line."""
+        return call is of.alone or isinstance(self.flow.value(call), ParsedArguments)
 
     def _is_elsewhere(self, statement: Statement) -> bool:
         """Whether a statement reaches training, and is not accounted for by itself."""
@@ -283,9 +286,8 @@ class Account:
         if call.func.attr == "to" and any(map(self.roles.is_dtype, [*call.args, *(k.value for k in call.keywords)])):
             return None
         known = call.func.attr != "zero_grad" or self.roles.role(call.func.value) in (OPTIMIZER, MODEL)
-        return (
-            passed_over.method_reason(call.func.attr) if known and not self._values.switches_otherwise(call) else None
-        )
+        known = known and not self._values.switches_otherwise(call)
+        return passed_over.method_reason(call.func.attr) if known else None
 
     # how surely it runs
 
@@ -386,6 +388,7 @@ class Account:
         moves = isinstance(statement.node, ast.Expr) and bool(methods & {"step", "backward"})
         said = said and not (moves or further or computed)  # a recipe has steps and backward passes in one place only
         lossless = LOSS in kinds and not {role_names.CRITERION, role_names.FUNCTIONAL} & {*self.roots.values()}
+        lossless = lossless and not any(id(call) in self.roots for call in statement.calls)  # it makes an optimizer
         if lossless and (moves or step not in (None, passed_over.LOADS)) and not isinstance(statement.node, LOOPS):
             return LISTED, where or ", ".join(filter(None, (passed_over.NO_LOSS, self._where(statement, all_=True))))
         if step and self.roles.takes_more(statement, self.live):
@@ -401,8 +404,7 @@ class Account:
             return LISTED, "a step runs in this loop"
         if isinstance(statement.node, HEADS) and not changes:
             return SILENT, f"{'a loop' if loop else 'a condition'}, whose statements are each accounted for"
-        clears = any(getattr(call.func, "attr", "") == "zero_grad" for call in statement.calls)
-        if where and ((acts and passed_over.leaves(self.flow, statement)) or clears):
+        if where and ((acts and passed_over.leaves(self.flow, statement)) or "zero_grad" in methods):
             return LISTED, where
         silent = self._whitelisted(statement) or (None if where else self._plain_value(statement, kinds))
         return (SILENT, silent) if silent else (LISTED, where or passed_over.unpacks(statement) * (not kinds & HEAVY))
@@ -498,12 +500,10 @@ class Account:
             inner = [call for call in calls if call is not value]
             kept = [one for one in getattr(node, "targets", []) if not isinstance(one, (ast.Name, ast.Tuple))]
             kept = [one for one in kept if not (isinstance(one, ast.Attribute) and self._plain_holder(one.value))]
-            used = isinstance(node, ast.Assign) and not all(
-                self.passed(one) or self._plain_call(one) or self.roles.exact(one) for one in inner
-            )  # the values in it are used later
-            cut = any(isinstance(p, COMPUTES) for p in ast.walk(value.func)) or step_order.picks(
-                self.roles, value, self._steps
-            )
+            plain_ = (self.passed(one) or self._plain_call(one) or self.roles.exact(one) for one in inner)
+            used = isinstance(node, ast.Assign) and not all(plain_)  # the values in it are used later
+            cut = any(isinstance(p, COMPUTES) for p in ast.walk(value.func))
+            cut = cut or step_order.picks(self.roles, value, self._steps)
             changes = any(map(self._changes, inner)) or self._write_outside(inner) or id(statement) in self.acting
             if found and not kept and not changes and not used and not (cut and isinstance(node, ast.Assign)):
                 return found

@@ -213,3 +213,34 @@ def test_steps_that_nothing_calls_are_not_those_of_a_library_that_trains(tmp_pat
     assert has(listed(tmp_path / "train.py"), "model.fit(")
     (tmp_path / "train.py").write_text(BY_LIBRARY.replace("CALL", "elsewhere(model, loader)"))
     assert drafted(tmp_path / "train.py")["optimizer"]["args"]["lr"] == 7001.0
+
+
+@pytest.mark.parametrize(
+    ("made", "call"),
+    [
+        ("def cut(x, n):\n    if n == 0:\n        return x, 3\n    return cut(x, n - 1)", "x, k = cut(x, 4)"),
+        (
+            "def cut(x):\n    return two(x)\ndef two(x):\n    if x:\n        return cut(x)\n    return x, 4",
+            "x, k = cut(x)",
+        ),
+        ("def cut(x, y, n):\n    if n:\n        return cut(y, x, n - 1)\n    return x, y", "x, y = cut(x, y, 4)"),
+        ("def cut(x, n):\n    if n:\n        return cut(x, n)\n    return (x, n), 3", "(x, k), m = cut(x, 4)"),
+        ("def cut(x, n):\n    if n:\n        return cut(x, n)\n    return x, n, 3", "x, *k = cut(x, 4)"),
+        (
+            "class Cut:\n    def run(self, x, n):\n        if n:\n            return self.run(x, n)\n        return x",
+            "x, k = Cut().run(x, 4)",
+        ),
+        ("def cut(x):\n    return cut(x)", "x, k = cut(x)"),
+    ],
+)
+def test_a_function_that_returns_a_call_of_itself_is_drafted(made: str, call: str, tmp_path: Path) -> None:
+    """Where its result is unpacked, the draft ended in an error of Python's."""
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader\nfrom elsewhere import data\n"
+        f"{made}\nnet = nn.Linear(4, 2)\nopt = torch.optim.SGD(net.parameters(), lr=0.3)\n"
+        "criterion = nn.CrossEntropyLoss()\nfor epoch in range(3):\n    for x, y in DataLoader(data(), 4):\n"
+        f"        {call}\n        loss = criterion(net(x), y)\n        opt.zero_grad()\n"
+        "        loss.backward()\n        opt.step()\n"
+    )
+    assert call in listed(script)

@@ -267,9 +267,10 @@ trainer.train()
 def test_the_order_of_a_validation_is_listed(write: Write) -> None:
     """A recipe validates on every sample once, in their order."""
     val = 'val = datasets.ImageFolder("/birds/val", transforms.ToTensor())\nvalid = DataLoader(val, 16, {how})\n'
-    odd = write(HEAD + val.format(how="shuffle=True, drop_last=True") + REST)
+    check = "    net.eval()\n    for x, y in valid:\n        print(net(x))\n    net.train()\n"
+    odd = write(HEAD + val.format(how="shuffle=True, drop_last=True") + REST + check)
     assert has(listed(odd), "shuffle=True of torch.utils", "drop_last=True of torch.utils")
-    assert not listed(write(HEAD + val.format(how="False, drop_last=False") + REST))
+    assert not listed(write(HEAD + val.format(how="False, drop_last=False") + REST + check))
 
 
 def test_a_loader_that_nothing_steps_on_and_a_condition_makes_is_not_the_training_one(write: Write) -> None:

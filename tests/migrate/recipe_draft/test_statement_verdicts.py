@@ -605,14 +605,21 @@ def test_a_distributed_sampler_is_named_however_it_reaches_the_loader(way: str, 
     assert not any("without set_epoch" in line for line in left(script))
 
 
-@pytest.mark.parametrize("given", ["**project.options()", "**(base | {'sampler': DistributedSampler(data)})"])
+@pytest.mark.parametrize("given", ["**project.options()", "**(project.base() | {'sampler': DistributedSampler(data)})"])
 def test_a_loader_that_is_given_what_was_not_read_is_asked_about(given: str, write: Write) -> None:
-    made = f"base = {{'batch_size': 16}}\nloader = DataLoader(data, {given})"
+    made = f"loader = DataLoader(data, {given})"
     script = write(PLAIN.replace("import torchvision\n", f"import torchvision\n{IMPORTED}").replace(MADE, made))
     section = draft(recipe_text(analyze_script(script)))["data"]
     assert (section["batch"], section["shuffle"], section["drop_last"]) == ("???", "???", "???")
-    said = [line for line in left(script) if given.replace("(base", "base").rstrip(")") in line]
+    said = [line for line in left(script) if given.replace("(project", "project").rstrip(")") in line]
     assert len(said) == 1 and ("is a DistributedSampler" in said[0]) == ("Distributed" in given)
+
+
+def test_a_loader_that_is_given_two_tables_that_were_read_has_the_values_of_both(write: Write) -> None:
+    made = "base = {'batch_size': 16}\nloader = DataLoader(data, **(base | {'sampler': DistributedSampler(data)}))"
+    script = write(PLAIN.replace("import torchvision\n", f"import torchvision\n{IMPORTED}").replace(MADE, made))
+    assert draft(recipe_text(analyze_script(script)))["data"]["batch"] == 16
+    assert any("is a DistributedSampler" in line for line in left(script))
 
 
 def test_what_a_dict_gives_beside_the_batch_size_is_no_place_of_it(write: Write) -> None:

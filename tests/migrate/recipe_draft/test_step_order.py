@@ -357,7 +357,8 @@ checks = DataLoader(datasets.ImageFolder("/birds/val", transforms.Compose([
 ])), batch_size=16)
 """
     batch = "opt.zero_grad() | loss.backward() | opt.step()"
-    script = write(SCRIPT + checked + LOOP.format(begin="", batch=lines(batch, 8), end=""))
+    used = "\nfor a, b in checks:\n    print(a.mean())\n"
+    script = write(SCRIPT + checked + LOOP.format(begin="", batch=lines(batch, 8), end="") + used)
     at = 1 + script.read_text(encoding="utf-8").splitlines().index("    transforms.RandomHorizontalFlip(),")
     said = [line for line in drafted(script)["not_in_this_recipe"] if "[left out: " in line]
     expected = [

@@ -135,8 +135,9 @@ def _complex(node: ast.expr, context: Context) -> ast.expr:
     known, value = literal(node)
     if not known or not isinstance(value, complex):
         return node
-    parts = [ast.Call(context.name("mindspore.Tensor"), [ast.Constant(one)], []) for one in (value.real, value.imag)]
-    return ast.Call(context.name(f"{F}complex"), parts, [])
+    parts = (ast.Constant(one) for one in (value.real, value.imag))
+    made: list[ast.expr] = [ast.Call(context.name("mindspore.Tensor"), [part], []) for part in parts]
+    return ast.Call(context.name(f"{F}complex"), made, [])
 
 
 def _is_number(node: ast.expr) -> bool:

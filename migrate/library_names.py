@@ -33,7 +33,7 @@ ROWS_FIRST: dict[str, str] = TABLES["rows_first"]
 # simplified code of libraries; methods that its classes leave out do something else than compute
 SIMPLIFIED = "msmigrate.migrate.source.observe.torch_simplified_transformers."
 # libraries that a converted file imports unchanged: MindSpore needs all but networkx itself, and none has tensors
-IMPORTED = ("numpy", "scipy", "networkx", "packaging")
+IMPORTED = ("numpy", "scipy", "networkx", "packaging", "yaml")
 UNOBSERVED = [f"__{name}__" for name in TABLES["unobserved"]]
 INSTALLED = {"site-packages", "dist-packages"}  # folders of installed packages
 # is called where something could not be written, and raises NotImplementedError

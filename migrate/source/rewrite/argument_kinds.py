@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ....mappings.rows import Row
-from ...library_names import NOT_CONVERTED, TABLES, is_dtype
+from ...library_names import INSTALLED, NOT_CONVERTED, TABLES, is_dtype
 from ...source_files import literal
 from ..observe.observations import (
     UNKNOWN_RANK,
@@ -385,7 +385,7 @@ class ChosenEntries(ast.NodeTransformer):
     """Replaces in dictionaries the classes and functions that were not used in the run, and removes them from sets.
 
     The key of an entry of a dictionary stays: `key in table`, `table.get(key, other)` and `len(table)` would be others
-    without it. file: of the table.
+    without it. Those of an installed package, which may have all that it knows in a table, go. file: of the table.
     """
 
     def __init__(self, file: str, program: Program) -> None:
@@ -394,9 +394,13 @@ class ChosenEntries(ast.NodeTransformer):
 
     def visit_Dict(self, node: ast.Dict) -> ast.AST:
         """A dictionary, by its values."""
-        return ast.Dict(node.keys, [self.kept(value) or self._unused(value) for value in node.values])
+        found = [self.kept(value) or self._unused(value) for value in node.values]
+        there = [(key, value) for key, value in zip(node.keys, found, strict=True) if value is not None]
+        return ast.Dict([key for key, _ in there], [value for _, value in there])
 
-    def _unused(self, node: ast.expr) -> ast.expr:
+    def _unused(self, node: ast.expr) -> ast.expr | None:
+        if INSTALLED.intersection(Path(self.file).parts):
+            return None
         named = node.args[0] if isinstance(node, ast.Call) and node.args else node
         name = self.resolve(named) if isinstance(named, (ast.Name, ast.Attribute)) else ""
         return unused_entry(node, name, self.file, self.program)
@@ -410,7 +414,7 @@ class ChosenEntries(ast.NodeTransformer):
         """`dict(relu=nn.ReLU)`."""
         if isinstance(node.func, ast.Name) and node.func.id == "dict":
             words = [(word.arg, self.kept(word.value) or self._unused(word.value)) for word in node.keywords]
-            node.keywords = [ast.keyword(key, value) for key, value in words]
+            node.keywords = [ast.keyword(key, value) for key, value in words if value is not None]
         return node
 
     def kept(self, node: ast.expr) -> ast.expr | None:
@@ -429,8 +433,8 @@ class ChosenEntries(ast.NodeTransformer):
 
 def unused_entry(node: ast.expr, name: str, file: str, program: Program) -> ast.expr:
     """What stands in a table of a file's top for a class or function that never ran, in torch's words: a lambda for one
-    of torch's that takes one tensor, or a layer without arguments, the name of a function of the model's own, and else
-    a function that raises, which is listed."""
+    of torch's that takes nothing but what it needs, the name of a function of the model's own, and else a function that
+    raises, which is listed."""
     if name.startswith("torch.") and is_dtype(name.removeprefix("torch.")):
         return node
     row = program.row(name) if name.startswith("torch.") and isinstance(node, (ast.Name, ast.Attribute)) else None
@@ -438,9 +442,11 @@ def unused_entry(node: ast.expr, name: str, file: str, program: Program) -> ast.
     given = ast.arguments([], [], None, [], [], None, [])
     if row is not None and row.is_module and not needed:
         return ast.Lambda(given, ast.Call(node, [], []))
-    if row is not None and row.kind == "function" and len(needed) == 1 and needed != ["*"]:
-        given.args = [ast.arg("x")]
-        return ast.Lambda(given, ast.Call(node, [ast.Name("x", ast.Load())], []))
+    if row is not None and row.kind == "function" and needed and needed != ["*"]:
+        given.args = [ast.arg(letter) for letter, _ in zip("xyz", needed, strict=False)]
+        if len(given.args) == len(needed):
+            return ast.Lambda(given, ast.Call(node, [ast.Name(one.arg, ast.Load()) for one in given.args], []))
+        given.args = []
     if isinstance(node, ast.Name) and any(getattr(one, "name", "") == node.id for one in _functions(file, program)):
         program.unread.add(name)
         return node

@@ -560,6 +560,8 @@ def blocks(node: ast.stmt, context: Context) -> list[ast.stmt]:
         context.own = set(local_names(node))
         node.decorator_list = [new for old in node.decorator_list for new in _decorator(old, context)]
         of_inner(node, context)
+    for item in node.items if isinstance(node, ast.With) else ():
+        item.context_expr = context.visit(item.context_expr)
     for block in blocks_of(node):
         block[:] = [new for old in block for new in context.statement(old)]
     context.own = own
@@ -569,8 +571,7 @@ def blocks(node: ast.stmt, context: Context) -> list[ast.stmt]:
 def _decorator(node: ast.expr, context: Context) -> list[ast.expr]:
     """A decorator of a function inside of one, with its import where it is Python's. None for functools.wraps, which
     only copies a name: MindSpore's compiler would read the function that it names, and not this one."""
-    called = node.func if isinstance(node, ast.Call) else node
-    name = context.program.names(context.file).name(called)
+    name = context.program.names(context.file).name(node.func if isinstance(node, ast.Call) else node)
     if name == "functools.wraps":
         return []
     itself = context.name(name) if name.partition(".")[0] in sys.stdlib_module_names else called
@@ -582,9 +583,8 @@ def condition(node: ast.If | ast.While, context: Context) -> list[ast.stmt]:
     """An `if` or `while`, without parts whose condition is literally False; nothing where it is empty."""
     blocks(node, context)
     node.test = context.visit(node.test)
-    if not node.body and not node.orelse:
-        return []
-    return fold_constant_tests(node) if isinstance(node, ast.If) else [node]
+    empty = not node.body and not node.orelse
+    return [] if empty else fold_constant_tests(node) if isinstance(node, ast.If) else [node]
 
 
 @handles(syntax=[ast.For], stage=Stage.STATEMENT)

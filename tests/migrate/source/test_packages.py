@@ -132,7 +132,8 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Emitted:
         "if isinstance(x, collections.abc.Iterable):",
         "sides = [k // 2 for k in to_2tuple(to_2tuple(kernel))]",
         # of a table what was chosen
-        "ACTS = dict(relu=nn.ReLU)",
+        "ACTS = dict(relu=nn.ReLU, silu=lambda *args, **kwargs: not_converted(",
+        "swish=lambda *args, **kwargs: not_converted(",
         "setattr(self, *('act', ACTS['relu']()))",
         # how a package is set
         "self.fast = True",
@@ -153,7 +154,9 @@ def test_what_is_written(source: Emitted, line: str) -> None:
     assert line in source.text
 
 
-@pytest.mark.parametrize("word", ["Swish", "HAS_SILU", "NEEDS", "use_fused", "dd =", "device", "dtype=None", "weights"])
+@pytest.mark.parametrize(
+    "word", ["class Swish", "HAS_SILU =", "NEEDS", "use_fused", "dd =", "device", "dtype=None", "weights"]
+)
 def test_what_nothing_needs_goes(source: Emitted, word: str) -> None:
     assert word not in source.text
 

@@ -1,10 +1,17 @@
 """Parts of tensors that are read and written, lists of modules from whatever gives them, and graphs of nodes."""
 
+# ruff: noqa: PTH118, PTH123  # as people open files
+
 from __future__ import annotations
+
+import json
+import os
+import pathlib
 
 import networkx as nx
 import numpy as np
 import torch
+import yaml
 from torch import nn
 from torch.nn import functional as F
 
@@ -336,3 +343,33 @@ class Caught(nn.Module):
 def caught():
     torch.manual_seed(0)
     return Caught(), (torch.randn(3, 6),)
+
+
+class Measured(nn.Module):
+    """Sizes out of files, read with `with` in the constructor and in a method of it."""
+
+    def __init__(self, folder: str, name: str = "sizes.json") -> None:
+        super().__init__()
+        with (
+            open(os.path.join(folder, name), encoding="utf-8") as file,
+            open(os.path.join(folder, name), "rb") as again,
+        ):
+            width = json.load(file)["width"]
+            count = len(again.read().split())
+        self.mix = nn.Linear(6, width + self._more(folder))
+        self.count = count
+
+    def _more(self, folder: str) -> int:
+        with open(os.path.join(folder, "sizes.yaml"), encoding="utf-8") as file:
+            return int(yaml.safe_load(file)["more"])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.mix(x) * self.count
+
+
+def measured_by_files():
+    torch.manual_seed(0)
+    folder = pathlib.Path(__file__).parent
+    (folder / "sizes.json").write_text('{"width": 4}', encoding="utf-8")
+    (folder / "sizes.yaml").write_text("more: 2", encoding="utf-8")
+    return Measured(str(folder)), (torch.randn(3, 6),)

@@ -121,3 +121,10 @@ def test_errors_of_pythons_are_caught_in_torch_alone(users: Users) -> None:
     found.holds("factor = {1: 2.0}[self.way]\n            x = x + 1\n            x = x * factor")
     assert any("except KeyError: MindSpore compiles no try" in problem.text for problem in found.source.left_out)
     assert [problem.text for problem in found.source.not_run] == ["a statement of this kind (Try) is not read"]
+
+
+def test_files_are_read_by_the_same_code(users: Users) -> None:
+    found = users["measured_by_files"]
+    found.agrees()
+    found.holds("import yaml", "width = json.load(file)['width']", "return int(yaml.safe_load(file)['more'])")
+    found.holds("with open(os.path.join(folder, name), encoding='utf-8') as file, open(")

@@ -574,9 +574,7 @@ def _decorator(node: ast.expr, context: Context) -> list[ast.expr]:
     name = context.program.names(context.file).name(node.func if isinstance(node, ast.Call) else node)
     if name == "functools.wraps":
         return []
-    if name.partition(".")[0] not in sys.stdlib_module_names:
-        return [node]
-    itself = context.name(name)
+    itself = context.name(name) if name.partition(".")[0] in sys.stdlib_module_names else getattr(node, "func", node)
     return [ast.Call(itself, node.args, node.keywords) if isinstance(node, ast.Call) else itself]
 
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from ..observe.observations import (
     UNKNOWN_RANK,
+    DictKind,
     Observed,
     PythonModule,
     SequenceKind,
@@ -248,8 +249,9 @@ def _texts(text: ast.expr, what: str, context: Context) -> list[str]:
 def _unpacked(given: ast.expr, context: Context) -> dict[str, ast.expr]:
     """The sizes that a dictionary gives, by their names, of which the new file takes no others. Raises Unwritable."""
     entries = entries_of(given)
-    if entries is None:
-        raise Unwritable(f"einops' pattern with **{ast.unparse(given)}, whose names are not known")
+    same = all(isinstance(kind, DictKind) and {*dict(kind.entries)} == {*(entries or ())} for kind in kinds_of(given))
+    if entries is None or not same:
+        raise Unwritable(f"einops' pattern with **{ast.unparse(given)}, whose names are not always the same")
     if isinstance(given, ast.Dict) and len(given.keys) == len(entries):
         return dict(zip(entries, given.values, strict=True))
     guard_keys(given, [*entries], context)

@@ -24,8 +24,8 @@ class MultiheadAttention(nn.MultiheadAttention):
         return nn.Cell.__call__(self, *args, **kwargs)
 
 
-class TransformerEncoderLayer(nn.TransformerEncoderLayer):
-    """MindSpore's, with any function or layer as its activation, as torch's takes it."""
+class AnyActivation:
+    """Before a transformer layer of MindSpore's among a class's bases: any function or layer as its activation."""
 
     def __init__(
         self,
@@ -40,30 +40,18 @@ class TransformerEncoderLayer(nn.TransformerEncoderLayer):
         dtype: Any = mstype.float32,
     ) -> None:
         name = activation if isinstance(activation, str) else "relu"
-        super().__init__(d_model, nhead, dim_feedforward, dropout, name, layer_norm_eps, batch_first, norm_first, dtype)
+        layer: Any = super()
+        layer.__init__(d_model, nhead, dim_feedforward, dropout, name, layer_norm_eps, batch_first, norm_first, dtype)
         if not isinstance(activation, str):
             self.activation = activation
 
 
-class TransformerDecoderLayer(nn.TransformerDecoderLayer):
+class TransformerEncoderLayer(AnyActivation, nn.TransformerEncoderLayer):
     """MindSpore's, with any function or layer as its activation, as torch's takes it."""
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Any = "relu",
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        dtype: Any = mstype.float32,
-    ) -> None:
-        name = activation if isinstance(activation, str) else "relu"
-        super().__init__(d_model, nhead, dim_feedforward, dropout, name, layer_norm_eps, batch_first, norm_first, dtype)
-        if not isinstance(activation, str):
-            self.activation = activation
+
+class TransformerDecoderLayer(AnyActivation, nn.TransformerDecoderLayer):
+    """MindSpore's, with any function or layer as its activation, as torch's takes it."""
 
 
 class TransformerEncoder(nn.TransformerEncoder):

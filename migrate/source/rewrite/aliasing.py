@@ -290,7 +290,7 @@ def changed_in_place(statement: ast.stmt) -> Iterator[ChangedInPlace]:
                 yield ChangedInPlace(call, given, how)
 
 
-INIT = "torch.nn.init."
+INIT = re.compile(r"torch\.nn\.init\.\w+_")  # that fill a tensor: not calculate_gain, which gives a number
 _IN_PLACE = re.compile(r"torch\.((Tensor|nn\.functional)\.)?(?!requires_grad_)\w*[a-z0-9]_")
 
 
@@ -323,7 +323,7 @@ def nested_writes(statement: ast.stmt) -> Iterator[tuple[ast.Call, ast.expr]]:
     calls = [node for node in inside if isinstance(node, ast.Call)]
     chained = {_written_directly(one) for one in calls}
     for call in calls:
-        initializes = callees_of(call) and all(name.startswith(INIT) for name in callees_of(call)) and call.args
+        initializes = callees_of(call) and all(map(INIT.fullmatch, callees_of(call))) and call.args
         into = call.args[0] if initializes else written_into(call)
         if into is not None and call not in chained and not (call is value and isinstance(statement, ast.Expr)):
             yield call, into
@@ -368,7 +368,7 @@ class _Nested:
     def _matters(self, call: ast.Call, place: ast.expr, statement: ast.stmt, loops: list[ast.stmt]) -> bool:
         """Whether anything but the statement's own target shows that a call has written into a variable or attribute"""
         if isinstance(place, ast.Attribute):
-            if any(name.startswith(INIT) for name in callees_of(call)):
+            if any(map(INIT.fullmatch, callees_of(call))):
                 return True  # MindSpore's initializer is a statement
             targets = [ast.unparse(target) for target in getattr(statement, "targets", ())]
             return ast.unparse(place).startswith("self.") and ast.unparse(place) not in targets

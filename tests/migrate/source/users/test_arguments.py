@@ -22,7 +22,6 @@ def test_classes_that_do_not_take_what_others_of_the_variable_do(users: Users) -
     found.lacks("inplace=", "unused")
 
 
-@pytest.mark.full
 def test_fans_gains_factors_and_dtypes(users: Users) -> None:
     found = users["computed"]
     found.agrees()

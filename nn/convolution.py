@@ -501,7 +501,7 @@ class ConstantPadNd(nn.Cell):
 
     axes = 1
 
-    def __init__(self, padding: int | tuple[int, ...], value: float = 0.0) -> None:
+    def __init__(self, padding: int | tuple[int, ...], value: float) -> None:
         super().__init__()
         self.padding = (padding,) * (2 * self.axes) if isinstance(padding, int) else tuple(padding)
         self.value = value
@@ -531,21 +531,21 @@ class ZeroPad1d(ConstantPad1d):
     """Zeros on both sides of the last axis."""
 
     def __init__(self, padding: int | tuple[int, ...]) -> None:
-        super().__init__(padding)
+        super().__init__(padding, 0.0)
 
 
 class ZeroPad2d(ConstantPad2d):
     """Zeros on all sides of the last two axes."""
 
     def __init__(self, padding: int | tuple[int, ...]) -> None:
-        super().__init__(padding)
+        super().__init__(padding, 0.0)
 
 
 class ZeroPad3d(ConstantPad3d):
     """Zeros on all sides of the last three axes."""
 
     def __init__(self, padding: int | tuple[int, ...]) -> None:
-        super().__init__(padding)
+        super().__init__(padding, 0.0)
 
 
 class CircularPadNd(nn.Cell):

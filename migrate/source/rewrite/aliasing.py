@@ -291,7 +291,7 @@ def changed_in_place(statement: ast.stmt) -> Iterator[ChangedInPlace]:
 
 
 INIT = re.compile(r"torch\.nn\.init\.\w+_")  # that fill a tensor: not calculate_gain, which gives a number
-_IN_PLACE = re.compile(r"torch\.((Tensor|nn\.functional)\.)?(?!requires_grad_)\w*[a-z0-9]_")
+_IN_PLACE = re.compile(r"torch\.((Tensor|nn\.functional|nn\.init)\.)?(?!requires_grad_)\w*[a-z0-9]_")
 
 
 def written_into(call: ast.expr) -> ast.expr | None:

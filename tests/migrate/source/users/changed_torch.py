@@ -120,7 +120,7 @@ class Measured(nn.Module):
         return self.fc(self.backbone(x).mean((2, 3)))
 
 
-def measured():
+def measured_modes():
     return Measured(), images()
 
 
@@ -164,7 +164,7 @@ def called_otherwise():
     return model, (torch.randn(2, 4, 8, 8),)
 
 
-def drawn_anew():
+def drawn_by_a_function():
     model = Features()
     draw_convolutions(model, 0.3)
     model.head = nn.Linear(4, 2)

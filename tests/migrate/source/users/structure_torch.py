@@ -444,7 +444,7 @@ class EitherNet(nn.Module):
         return y * (len(y.shape) ^ 1)
 
 
-def either():
+def one_or_the_other():
     return EitherNet(6), vectors()
 
 

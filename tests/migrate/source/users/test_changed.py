@@ -60,7 +60,7 @@ def test_what_cannot_be_told_is_a_problem(users: Users) -> None:
 
 @pytest.mark.full
 def test_modes_that_are_set_on_the_way(users: Users) -> None:
-    found = users["measured"]
+    found = users["measured_modes"]
     found.agrees()
     found.holds("self.backbone.set_train(False)", "self.backbone.set_train(training)")
 
@@ -73,7 +73,7 @@ def test_weights_that_became_one(users: Users) -> None:
 
 @pytest.mark.full
 def test_weights_that_were_drawn_anew(users: Users) -> None:
-    found = users["drawn_anew"]
+    found = users["drawn_by_a_function"]
     found.agrees()
     found.holds("draw_convolutions(net, 0.3)\n    net.head = linear", "linear.apply(init_head)", "sigma=std")
     found.lacks("net.head.apply")

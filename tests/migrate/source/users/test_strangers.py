@@ -54,11 +54,11 @@ def test_what_did_not_run_calls_attributes_and_fills_lists(users: Users) -> None
     found.lacks("NotImplementedError")
 
 
-@pytest.mark.full
 def test_weights_begin_in_another_shape_and_under_another_name(users: Users) -> None:
     found = users["begun"]
     found.agrees()
-    found.holds("w.set_data(initializer(", ".init_data().reshape(w.shape))", "shift.set_data(initializer(")
+    found.holds("w = self.conv.weight\n", "ops.assign(w, initializer(", ".init_data().reshape(w.shape))")
+    found.holds("bias = self.rest.bias\n", "ops.assign(bias, (", "shift.set_data(initializer(")
 
 
 @pytest.mark.full

@@ -141,7 +141,7 @@ def test_a_local_variable_does_not_hide_what_it_is_made_of(users: Users) -> None
 
 @pytest.mark.full
 def test_one_of_two_inputs(users: Users) -> None:
-    found = users["either"]
+    found = users["one_or_the_other"]
     found.agrees()
     found.holds("(x is None) != (embedded is None)", "^ 1")
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import traceback
+from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -78,9 +79,10 @@ def builders(file: Path) -> list[str]:
 def copied(folder: Path, names: Collection[str]) -> list[str]:
     """Copy the models out of this checkout, whose own files are no user's; returns `FILE.py:NAME`…"""
     shutil.copytree(HERE, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("test_*", "__pycache__"))
-    return [
-        f"{folder / file.relative_to(HERE)}:{name}" for file in models() for name in builders(file) if name in names
-    ]
+    found = [(name, folder / file.relative_to(HERE)) for file in models() for name in builders(file) if name in names]
+    twice = [name for name, times in Counter(name for name, _ in found).items() if times > 1]
+    assert not twice, f"two files have a model of the name {', '.join(twice)}: a test would get the other one"
+    return [f"{file}:{name}" for name, file in found]
 
 
 def write(specs: Sequence[str], folder: Path, mode: str = "pynative") -> dict[str, Written]:

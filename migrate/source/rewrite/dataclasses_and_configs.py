@@ -219,6 +219,12 @@ def _class_of_file(node: ast.Call, context: Context) -> ast.expr | None:
 # Configurations
 
 
+def is_named_tuple(name: str, program: Program) -> bool:
+    """Whether it is a class of the model's files that derives from typing.NamedTuple."""
+    _, cls = program.class_of(name) or ("", None)
+    return cls is not None and any(ast.unparse(base).rpartition(".")[2] == "NamedTuple" for base in cls.bases)
+
+
 def is_configuration(name: str, node: ast.ClassDef, definitions: Program) -> bool:
     """Whether a class is a configuration, and more than a dataclass by a decorator."""
     own = [ast.unparse(item.func if isinstance(item, ast.Call) else item) for item in node.decorator_list]

@@ -103,6 +103,8 @@ def _make_defaults(before: ast.arguments, after: ast.arguments, context: Context
     for given, written in ((before.defaults, after.defaults), (before.kw_defaults, after.kw_defaults)):
         for place, one in enumerate(given):
             if isinstance(one, ast.Call) and (_of_torch(one, context) or _of_model(one, context)):
+                if dataclasses_and_configs.is_named_tuple(_decorator(one, context), context.program):
+                    continue  # it stays as it is
                 try:
                     written[place] = unseen_expression(one, context)
                 except Unwritable as error:
@@ -162,16 +164,14 @@ def unseen_function(node: ast.FunctionDef, name: str, context: Context) -> ast.F
     if plain and not unknown:
         made = rewrite_function(node, name, context)
     else:
-        made = copy.deepcopy(node)
-        made.name = name
+        (made := copy.deepcopy(node)).name = name
         why = f"what its default {ast.unparse(unknown[0])} is" if unknown else "what its decorators do"
         made.body = [control_flow.refused(context.did_not_run(node, f"{why}, is not known"), node)]
         made.decorator_list = [item for item in node.decorator_list if KEPT.fullmatch(ast.unparse(item))]
     if any(isinstance(statement, ast.Raise) for statement in made.body[-1:]) and len(made.body) <= 2:
         made.args, made.returns = copy.deepcopy(node.args), None
-        for argument in ast.walk(made.args):
-            if isinstance(argument, ast.arg):
-                argument.annotation = None
+        for argument in (one for one in ast.walk(made.args) if isinstance(one, ast.arg)):
+            argument.annotation = None
         if unknown:  # what its arguments begin with is not said
             first = [] if "staticmethod" in decorators else made.args.args[:1]
             made.args = ast.arguments([], first, ast.arg("args"), [], [], ast.arg("kwargs"), [])

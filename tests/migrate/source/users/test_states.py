@@ -139,9 +139,7 @@ def test_weights_that_a_function_makes_smaller(users: Users) -> None:
 def test_a_norm_by_hand_around_a_layer(users: Users) -> None:
     found = users["own_spectral"]
     found.agrees()
-    found.holds(
-        "u.set_data(", "ops.assign(u, ", "u = self.module.weight_u", 'del module._params["weight"]'.replace('"', "'")
-    )
+    found.holds("ops.assign(u, ", "u = self.module.weight_u", 'del module._params["weight"]'.replace('"', "'"))
 
 
 @pytest.mark.full

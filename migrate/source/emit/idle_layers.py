@@ -1,5 +1,6 @@
 """Layers that a class makes and never runs are frozen, as they do not train in torch; what a class raises that was
-never made, or has no construct, what it calls as it is made, and a list of cells that it keeps.
+never made, or has no construct, what it calls as it is made, and a list of cells that it keeps; and what stands in a
+file's tables for classes and functions that never ran.
 
 torch's optimizer skips parameters without a gradient; MindSpore's gets zeros for them, and decays them. A layer is
 frozen only where no method of the class runs it, or where methods run it only under other settings, as in
@@ -10,12 +11,12 @@ or that may belong to another object too.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from ....mappings.rows import Row
-from ...library_names import CONTAINERS
+from ...library_names import CONTAINERS, INSTALLED, NOT_CONVERTED, is_dtype
 from ...source_files import comment
 from ..observe.observations import (
     CallableKind,
@@ -29,7 +30,7 @@ from ..observe.observations import (
     callees_of,
     kinds_of,
 )
-from ..rewrite.context import Program
+from ..rewrite.context import Problem, Program
 from ..rewrite.replaced_methods import CONSTRUCT, FORWARD, defines, derives_from_layer
 
 MODULE, PARAMETER = "torch.nn.Module", "torch.nn.Parameter"
@@ -427,3 +428,86 @@ def append(body: list[ast.stmt], text: str) -> None:
     for statement in body:
         if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
             statement.body.append(ast.parse(text).body[0])
+
+
+# Tables of a file's top
+
+
+class ChosenEntries(ast.NodeTransformer):
+    """Replaces in dictionaries the classes and functions that were not used in the run, and removes them from sets.
+
+    The key of an entry of a dictionary stays: `key in table`, `table.get(key, other)` and `len(table)` would be others
+    without it. Those of an installed package, which may have all that it knows in a table, go. file: of the table.
+    """
+
+    def __init__(self, file: str, program: Program) -> None:
+        self.resolve, self.unseen = program.names(file).name, program.unseen
+        self.file, self.program = file, program
+
+    def visit_Dict(self, node: ast.Dict) -> ast.AST:
+        """A dictionary, by its values."""
+        found = [self.kept(value) or self._unused(value) for value in node.values]
+        there = [(key, value) for key, value in zip(node.keys, found, strict=True) if value is not None]
+        return ast.Dict([key for key, _ in there], [value for _, value in there])
+
+    def _unused(self, node: ast.expr) -> ast.expr | None:
+        if INSTALLED.intersection(Path(self.file).parts):
+            return None
+        named = node.args[0] if isinstance(node, ast.Call) and node.args else node
+        name = self.resolve(named) if isinstance(named, (ast.Name, ast.Attribute)) else ""
+        return unused_entry(node, name, self.file, self.program)
+
+    def visit_Set(self, node: ast.Set) -> ast.AST:
+        """A set; an empty one is written as a call."""
+        kept = [found for item in node.elts if (found := self.kept(item))]
+        return ast.Set(kept) if kept else ast.Call(ast.Name("set", ast.Load()), [], [])
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """`dict(relu=nn.ReLU)`."""
+        if isinstance(node.func, ast.Name) and node.func.id == "dict":
+            words = [(word.arg, self.kept(word.value) or self._unused(word.value)) for word in node.keywords]
+            node.keywords = [ast.keyword(key, value) for key, value in words if value is not None]
+        return node
+
+    def kept(self, node: ast.expr) -> ast.expr | None:
+        """The value of an entry, for `a if c else b` the one that was used; None where it was not used."""
+        if isinstance(node, ast.IfExp):
+            sides = [side for side in (self.kept(node.body), self.kept(node.orelse)) if side is not None]
+            return node if len(sides) == 2 else next(iter(sides), None)
+        if isinstance(node, ast.Call) and self.resolve(node.func) == "functools.partial" and node.args:
+            return node if self.kept(node.args[0]) is not None else None
+        name = self.resolve(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+        if not name:
+            found: ast.expr = self.visit(node)
+            return found
+        return None if self.unseen(name) else node
+
+
+def unused_entry(node: ast.expr, name: str, file: str, program: Program) -> ast.expr:
+    """What stands in a table of a file's top for a class or function that never ran, in torch's words: a lambda for one
+    of torch's that takes nothing but what it needs, the name of a function of the model's own, and else a function that
+    raises, which is listed."""
+    if name.startswith("torch.") and is_dtype(name.removeprefix("torch.")):
+        return node
+    row = program.row(name) if name.startswith("torch.") and isinstance(node, (ast.Name, ast.Attribute)) else None
+    needed = [one.torch for one in row.arguments if one.required] if row is not None and row.mindspore else ["*"]
+    given = ast.arguments([], [], None, [], [], None, [])
+    if row is not None and row.is_module and not needed:
+        return ast.Lambda(given, ast.Call(node, [], []))
+    if row is not None and row.kind == "function" and needed and needed != ["*"]:
+        given.args = [ast.arg(letter) for letter, _ in zip("xyz", needed, strict=False)]
+        if len(given.args) == len(needed):
+            return ast.Lambda(given, ast.Call(node, [ast.Name(one.arg, ast.Load()) for one in given.args], []))
+        given.args = []
+    if isinstance(node, ast.Name) and any(getattr(one, "name", "") == node.id for one in _functions(file, program)):
+        program.unread.add(name)
+        return node
+    text = f"{ast.unparse(node)}, an entry of a table that did not run"
+    program.not_run.append(Problem(file, node.lineno, text))
+    text = f"{Path(file).name}:{node.lineno}: {text}"
+    given.vararg, given.kwarg = ast.arg("args"), ast.arg("kwargs")
+    return ast.Lambda(given, ast.Call(program.name(NOT_CONVERTED), [ast.Constant(text)], []))
+
+
+def _functions(file: str, program: Program) -> Iterable[ast.FunctionDef]:
+    return (one for one in program.tree(file).body if isinstance(one, ast.FunctionDef))

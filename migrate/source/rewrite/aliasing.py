@@ -323,9 +323,8 @@ def nested_writes(statement: ast.stmt) -> Iterator[tuple[ast.Call, ast.expr]]:
     calls = [node for node in inside if isinstance(node, ast.Call)]
     chained = {_written_directly(one) for one in calls}
     for call in calls:
-        initializes = callees_of(call) and all(map(INIT.fullmatch, callees_of(call))) and call.args
-        into = call.args[0] if initializes else written_into(call)
-        if into is not None and call not in chained and not (call is value and isinstance(statement, ast.Expr)):
+        into, alone = written_into(call), call is value and isinstance(statement, ast.Expr)
+        if into is not None and call not in chained and not alone:
             yield call, into
 
 

@@ -1,17 +1,16 @@
 """Calls that are written by the kinds of what they are given: by a template, for complex tensors, as torch.fft gives
 them, for tensors of several dtypes that are joined, the labels of a cross-entropy, the weights of losses, NumPy's and
-whole numbers; calls of one of several classes that a variable holds; what stands in tables of such; and stacks of
-layers, checks of an input and parameters of a layer."""
+whole numbers; calls of one of several classes that a variable holds, stacks of layers and checks of an input; and a
+layer's parameter that is assigned."""
 
 from __future__ import annotations
 
 import ast
 import copy
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 from ....mappings.rows import Row
-from ...library_names import INSTALLED, NOT_CONVERTED, TABLES, is_dtype
+from ...library_names import COUNTERPARTS, TABLES
 from ...source_files import literal
 from ..observe.observations import (
     UNKNOWN_RANK,
@@ -30,9 +29,8 @@ from ..observe.observations import (
     set_callee,
     set_kinds,
 )
-from .context import Context, Namer, ObservedArgument, Problem, Program, Stage, Unwritable, fill_template, handles
+from .context import Context, Namer, ObservedArgument, Stage, Unwritable, fill_template, handles
 
-BACKENDS = ("torch.nn.attention.SDPBackend.", "torch._C._SDPBackend.")
 F = "msmigrate.nn.functional."
 DRAWN = {f"torch.{one}": f"mindspore.ops.{one}" for one in ("rand", "randn")}  # of sizes that are written out
 FULL = "mindspore.ops.full(size, value, dtype=mindspore.float32)"
@@ -305,30 +303,24 @@ def detached(node: ast.Call, context: Context) -> ast.expr:
     return ast.Call(context.name(f"{F}detached"), [context.visit(one) for one in node.args], [])
 
 
-@handles(syntax=[ast.Attribute])
-def backend(node: ast.Attribute, context: Context) -> ast.expr | None:
-    """`SDPBackend.MATH`, which chooses torch's kernel for attention, as a string that is not used."""
-    return ast.Constant(node.attr) if context.program.names(context.file).name(node).startswith(BACKENDS) else None
-
-
 @handles(syntax=[ast.Assign], stage=Stage.IN_PLACE)
 def parameter_of_a_layer(node: ast.Assign, context: Context) -> list[ast.stmt] | None:
     """`layer.bias = Parameter(value, name=layer.bias.name)`: its name is from the net, and not from the layer."""
     match node:
         case ast.Assign([ast.Attribute(owner) as target], ast.Call() as call) if ast.unparse(owner) != "self":
-            nodes = [*ast.walk(context.function)] if context.function is not None else []
-            reads = (one for one in nodes if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Load))
-            there = any(
-                ast.unparse(one) == ast.unparse(target) and are_tensors(kinds_of(one), "float") for one in reads
-            )
-            if there and any(
-                name in ("torch.nn.Parameter", "torch.nn.parameter.Parameter") for name in callees_of(call)
-            ):
-                made, layer = context.visit(call), context.visit(copy.deepcopy(owner))
-                named = ast.Attribute(ast.Attribute(layer, target.attr, ast.Load()), "name", ast.Load())
-                made.keywords.append(ast.keyword("name", named))
-                return [ast.copy_location(ast.Assign([context.visit(target)], made), node)]
-    return None
+            pass
+        case _:
+            return None
+    parameter = [COUNTERPARTS.get(name) for name in callees_of(call)] == ["mindspore.Parameter"]
+    inside = ast.walk(context.function or node)
+    reads = (one for one in inside if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Load))
+    before = [kinds_of(one) for one in reads if ast.unparse(one) == ast.unparse(target)]
+    if not parameter or not any(are_tensors(kinds, "float") for kinds in before):
+        return None
+    made, layer = context.visit(call), context.visit(copy.deepcopy(owner))
+    name = ast.Attribute(ast.Attribute(layer, target.attr, ast.Load()), "name", ast.Load())
+    made.keywords.append(ast.keyword("name", name))
+    return [ast.copy_location(ast.Assign([context.visit(target)], made), node)]
 
 
 STACKS = {f"torch.nn.Transformer{kind}": f"torch.nn.Transformer{kind}Layer" for kind in ("Encoder", "Decoder")}
@@ -379,83 +371,3 @@ def _says_no_cause(cls: str, call: ast.Call, context: Context) -> None:
         read = [n for n in inside if isinstance(n, ast.Name) and n.id.endswith("is_causal") and id(n) not in handed]
         if read:
             raise Unwritable(f"{ast.unparse(call.func)} of {cls}, whose forward reads {read[0].id}: write a ModuleList")
-
-
-class ChosenEntries(ast.NodeTransformer):
-    """Replaces in dictionaries the classes and functions that were not used in the run, and removes them from sets.
-
-    The key of an entry of a dictionary stays: `key in table`, `table.get(key, other)` and `len(table)` would be others
-    without it. Those of an installed package, which may have all that it knows in a table, go. file: of the table.
-    """
-
-    def __init__(self, file: str, program: Program) -> None:
-        self.resolve, self.unseen = program.names(file).name, program.unseen
-        self.file, self.program = file, program
-
-    def visit_Dict(self, node: ast.Dict) -> ast.AST:
-        """A dictionary, by its values."""
-        found = [self.kept(value) or self._unused(value) for value in node.values]
-        there = [(key, value) for key, value in zip(node.keys, found, strict=True) if value is not None]
-        return ast.Dict([key for key, _ in there], [value for _, value in there])
-
-    def _unused(self, node: ast.expr) -> ast.expr | None:
-        if INSTALLED.intersection(Path(self.file).parts):
-            return None
-        named = node.args[0] if isinstance(node, ast.Call) and node.args else node
-        name = self.resolve(named) if isinstance(named, (ast.Name, ast.Attribute)) else ""
-        return unused_entry(node, name, self.file, self.program)
-
-    def visit_Set(self, node: ast.Set) -> ast.AST:
-        """A set; an empty one is written as a call."""
-        kept = [found for item in node.elts if (found := self.kept(item))]
-        return ast.Set(kept) if kept else ast.Call(ast.Name("set", ast.Load()), [], [])
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        """`dict(relu=nn.ReLU)`."""
-        if isinstance(node.func, ast.Name) and node.func.id == "dict":
-            words = [(word.arg, self.kept(word.value) or self._unused(word.value)) for word in node.keywords]
-            node.keywords = [ast.keyword(key, value) for key, value in words if value is not None]
-        return node
-
-    def kept(self, node: ast.expr) -> ast.expr | None:
-        """The value of an entry, for `a if c else b` the one that was used; None where it was not used."""
-        if isinstance(node, ast.IfExp):
-            sides = [side for side in (self.kept(node.body), self.kept(node.orelse)) if side is not None]
-            return node if len(sides) == 2 else next(iter(sides), None)
-        if isinstance(node, ast.Call) and self.resolve(node.func) == "functools.partial" and node.args:
-            return node if self.kept(node.args[0]) is not None else None
-        name = self.resolve(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
-        if not name:
-            found: ast.expr = self.visit(node)
-            return found
-        return None if self.unseen(name) else node
-
-
-def unused_entry(node: ast.expr, name: str, file: str, program: Program) -> ast.expr:
-    """What stands in a table of a file's top for a class or function that never ran, in torch's words: a lambda for one
-    of torch's that takes nothing but what it needs, the name of a function of the model's own, and else a function that
-    raises, which is listed."""
-    if name.startswith("torch.") and is_dtype(name.removeprefix("torch.")):
-        return node
-    row = program.row(name) if name.startswith("torch.") and isinstance(node, (ast.Name, ast.Attribute)) else None
-    needed = [one.torch for one in row.arguments if one.required] if row is not None and row.mindspore else ["*"]
-    given = ast.arguments([], [], None, [], [], None, [])
-    if row is not None and row.is_module and not needed:
-        return ast.Lambda(given, ast.Call(node, [], []))
-    if row is not None and row.kind == "function" and needed and needed != ["*"]:
-        given.args = [ast.arg(letter) for letter, _ in zip("xyz", needed, strict=False)]
-        if len(given.args) == len(needed):
-            return ast.Lambda(given, ast.Call(node, [ast.Name(one.arg, ast.Load()) for one in given.args], []))
-        given.args = []
-    if isinstance(node, ast.Name) and any(getattr(one, "name", "") == node.id for one in _functions(file, program)):
-        program.unread.add(name)
-        return node
-    text = f"{ast.unparse(node)}, an entry of a table that did not run"
-    program.not_run.append(Problem(file, node.lineno, text))
-    text = f"{Path(file).name}:{node.lineno}: {text}"
-    given.vararg, given.kwarg = ast.arg("args"), ast.arg("kwargs")
-    return ast.Lambda(given, ast.Call(program.name(NOT_CONVERTED), [ast.Constant(text)], []))
-
-
-def _functions(file: str, program: Program) -> Iterable[ast.FunctionDef]:
-    return (one for one in program.tree(file).body if isinstance(one, ast.FunctionDef))

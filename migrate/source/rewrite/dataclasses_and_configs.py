@@ -563,9 +563,3 @@ def tree(call: ast.Call, context: Context) -> ast.expr:
     return ast.Call(
         context.name(f"msmigrate.nn.functional.{name}"), [context.visit(one) for one in call.args], keywords
     )
-
-
-@handles("torch.jit.annotate")
-def annotated(node: ast.Call, context: Context) -> ast.expr | None:
-    """`torch.jit.annotate(type, value)`, which is the value."""
-    return context.visit(node.args[1]) if len(node.args) == 2 else None

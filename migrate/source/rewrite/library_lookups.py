@@ -44,6 +44,7 @@ LOADING = {"pretrained", "weights", "weights_backbone", "progress", "model_name"
 SIZES = ("kernel_size", "stride", "padding", "dilation", "output_padding")
 SIZED = ("Conv", "MaxPool", "AvgPool")
 SETTINGS = ("torch.backends.", "torch.version.")
+BACKENDS = ("torch.nn.attention.SDPBackend.", "torch._C._SDPBackend.")
 
 
 def write_reference(
@@ -557,3 +558,15 @@ def type_compared(node: ast.Compare, context: Context) -> ast.AST | None:
     found = ast.Compare(context.visit(node.left), node.ops, others)
     context.in_type_check = ""
     return found
+
+
+@handles(syntax=[ast.Attribute])
+def backend(node: ast.Attribute, context: Context) -> ast.expr | None:
+    """`SDPBackend.MATH`, which chooses torch's kernel for attention, as a string that is not used."""
+    return ast.Constant(node.attr) if context.program.names(context.file).name(node).startswith(BACKENDS) else None
+
+
+@handles("torch.jit.annotate")
+def annotated(node: ast.Call, context: Context) -> ast.expr | None:
+    """`torch.jit.annotate(type, value)`, which is the value."""
+    return context.visit(node.args[1]) if len(node.args) == 2 else None

@@ -204,8 +204,8 @@ def test_options_that_are_handed_over_as_a_whole_are_said_where_the_draft_asks(o
     section = drafted(script)["data"]
     assert (section["batch"], section["source"], section["workers"]) == (24, "folder:/birds", 3)
     assert section["shuffle"] is False
-    asked = next(line for line in text.splitlines() if "Net(**options)" in line)
-    assert "options.width is 13" in asked and "options.classes is 7" in asked
+    said = next(line for line in text.splitlines() if "Net(**options)" in line)
+    assert "options.width is 13" in said and "options.classes is 7" in said
 
 
 OF_TIMM = """

@@ -16,7 +16,7 @@ def vectors():
     return (torch.randn(2, 4),)
 
 
-class Asked(nn.Module):
+class OfClasses(nn.Module):
     """Each layer, and whether it is of each class: no layer is of a class that torch's is not of."""
 
     def __init__(self):
@@ -322,7 +322,7 @@ class Asked(nn.Module):
 
 
 def of_what_class():
-    return Asked(), vectors()
+    return OfClasses(), vectors()
 
 
 KINDS = (nn.Conv2d, nn.GELU, nn.LeakyReLU)

@@ -1,5 +1,5 @@
 """Assigning a tensor's values; and initial values of parameters, by functions of torch.nn.init, called or passed on,
-and by `weight.data.normal_()`.
+and by `weight.data.normal_()`; and what a constructor runs, which is in training mode.
 
 Values are assigned to a parameter's own memory, `ops.assign(weight, values)`; an initial value becomes
 `tensor.set_data(initializer(Rule(…), tensor.shape, tensor.dtype))`. The weight of a Conv1d, which has one more axis in

@@ -9,16 +9,22 @@ from __future__ import annotations
 
 import copy
 import difflib
+import re
+import sys
+import sysconfig
 import types
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from ..errors import BadInput
+from .library_names import INSTALLED
 from .model_spec import Spec, Stop, called, function, sizes_of
 
 IMAGE = (1, 3, 224, 224)
@@ -31,6 +37,7 @@ FAMILIES = ("detection", "optical_flow", "quantization", "segmentation", "video"
 # where a model is built and where it runs: without values at all; or built with values that its Python code reads,
 # such as the rates of its layers, but without its weights
 WAYS = (("meta", "meta"), ("cpu", "meta"))
+PYTHONS = sysconfig.get_path("stdlib")
 
 
 class Inputs(NamedTuple):
@@ -43,10 +50,10 @@ class Inputs(NamedTuple):
     kwargs: Mapping[str, Any] = {}
 
 
-def build(spec: Spec, notes: list[str] | None = None) -> Any:
+def build(spec: Spec, notes: list[str] | None = None, device: str | None = None) -> Any:
     """Build the model, or call the user's function; raises BadInput for an unknown name.
 
-    notes: gets a sentence where the user's file did not run to its end.
+    notes: gets a sentence where the user's file did not run to its end. device: as in builder_of.
     """
     if spec.place == "torchvision":
         import torchvision
@@ -60,7 +67,7 @@ def build(spec: Spec, notes: list[str] | None = None) -> Any:
         timm = load_timm()
         _known(spec.name, timm.list_models(), "timm")
         return timm.create_model(spec.name, *spec.args, **{"pretrained": False, **spec.kwargs})
-    return called(spec, builder_of(spec, notes))
+    return called(spec, builder_of(spec, notes, device))
 
 
 @contextmanager
@@ -291,15 +298,54 @@ def builder(spec: Spec, notes: list[str] | None = None) -> Callable[..., Any]:
     return lambda through=None: called(spec, found if through is None else through(found))
 
 
-def builder_of(spec: Spec, notes: list[str] | None = None) -> Callable[..., Any]:
-    """The user's function, from a file whose import ends where it would train."""
-    backward = torch.Tensor.backward
+def builder_of(spec: Spec, notes: list[str] | None = None, device: str | None = None) -> Callable[..., Any]:
+    """The user's function, from a file whose import ends where it would train.
+
+    device: where torch is to run. On the CPU, the default, what a file of the user's puts on a GPU by its own code
+    stays there from here on, in this process.
+    """
+    backward, before = torch.Tensor.backward, {*sys.modules}
 
     def refused(self: torch.Tensor, *args: Any, **kwargs: Any) -> None:
         raise Stop("it begins to train there")
 
     torch.Tensor.backward = refused
+    stays = device in (None, "cpu") and not OnTheCpu.entered
+    mode = OnTheCpu() if stays else nullcontext()
+    mode.__enter__()
     try:
         return function(spec, [] if notes is None else notes)
     finally:
         torch.Tensor.backward = backward
+        files = {getattr(sys.modules.get(name), "__file__", None) for name in {*sys.modules} - before}
+        if stays and any(map(_names_gpu, files)):
+            OnTheCpu.entered = True
+        else:
+            mode.__exit__(None, None, None)
+
+
+class OnTheCpu(TorchFunctionMode):
+    """Everything is compared on the CPU: `x.cuda()` is x, and for `device="cuda"` and `x.to("cuda:1")` it is "cpu"."""
+
+    entered = False  # in this process, until it ends
+
+    def __torch_function__(
+        self, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        if function is torch.Tensor.cuda:
+            return args[0]
+        words = {key: _on_cpu(value) if key == "device" else value for key, value in (kwargs or {}).items()}
+        return function(*(map(_on_cpu, args) if function is torch.Tensor.to else args), **words)
+
+
+def _on_cpu(device: Any) -> Any:
+    """The CPU for a GPU; anything else as it is."""
+    named = isinstance(device, (str, torch.device)) and str(device).partition(":")[0] == "cuda"
+    return torch.device("cpu") if named else device
+
+
+def _names_gpu(file: str | None) -> bool:
+    """Whether a file that is not of an installed package has `.cuda(` or the name of such a device in it."""
+    if not isinstance(file, str) or not file.endswith(".py") or {*Path(file).parts} & INSTALLED:
+        return False
+    return not file.startswith(PYTHONS) and re.search(rb"\.cuda\(|[\"']cuda\b", Path(file).read_bytes()) is not None

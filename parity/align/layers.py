@@ -92,13 +92,6 @@ def whole(kind: str) -> bool:
     return row_of(kind) is not None and torch not in CONTAINERS
 
 
-def layer_class(own_and_ancestors: Iterable[type]) -> str:
-    """The name of the first of these classes that is a layer, or else of the first: a zoo's own LayerNorm over channels
-    is one."""
-    names = [each.__name__ for each in own_and_ancestors]
-    return next((name for name in names if whole(name)), names[0])
-
-
 def alike(torch_kind: str, mindspore_kind: str) -> bool:
     """Whether two classes are the same layer."""
     return torch_class(torch_kind) == torch_class(mindspore_kind)

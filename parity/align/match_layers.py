@@ -54,6 +54,7 @@ from .layers import (
 from .match_tensors import Crossed
 from .mismatched_tensors import left_alone, unlike
 from .model_structure import Shape, Structure, channels_moved, file, for_all, join, parent, read, regrouped
+from .user_model import of_one_name
 
 FORCED = 1000.0
 BETWEEN, BEFORE, BEHIND = slice(0, 2), slice(1, 2), slice(0, 1)  # what is known of where a layer is
@@ -62,7 +63,7 @@ BETWEEN, BEFORE, BEHIND = slice(0, 2), slice(1, 2), slice(0, 1)  # what is known
 def align(torch: Structure, mindspore: Structure, rules: list[Rule], freezes: bool = False) -> Alignment:
     """Align two structures; `ask` holds what cannot be decided, `unlike` the tensors that differ. freezes: the pair's.
     Raises BadInput for a map that does not fit."""
-    return _Aligner(torch, mindspore, rules).align(freezes)
+    return _Aligner(*of_one_name(torch, mindspore), rules).align(freezes)
 
 
 class _Aligner:

@@ -30,7 +30,6 @@ from ..record.batches import Images, read_inputs
 from ..record.randomness import unseeded
 from ..run_folder import INPUTS, START
 from .alignment import IDENTITY, IN_MINDSPORE_ALONE, IN_TORCH_ALONE, Alignment, Lack
-from .layers import layer_class
 from .model_structure import Held, Module, Structure, Watch, file, join, made_at, on_few, read
 from .user_model import (
     NO_TENSOR,
@@ -42,6 +41,7 @@ from .user_model import (
     first,
     given,
     held_by,
+    layer_class,
     one_number,
     plain_values,
     run_users,
@@ -205,7 +205,7 @@ def _modules(net: nn.Cell) -> tuple[Module, ...]:
         plain = {n: one for n, one in vars(cell).items() if isinstance(one, Tensor) and not isinstance(one, Parameter)}
         attributes = {n: _held(one, False, made_at(cells, join(path, n))) for n, one in plain.items()}
         buffers = tuple(name for name, each in own.items() if not each.trains)
-        kind, made = layer_class(type(cell).mro()), made_at(cells, path)
+        kind, made = layer_class(type(cell).mro(), parts=bool(cell.name_cells())), made_at(cells, path)
         by_batch = getattr(cell, "use_batch_statistics", None) is True
         found.append(Module(path, kind, own, buffers, made, attributes, by_batch, shared))
     return tuple(found)

@@ -41,7 +41,6 @@ from ..job import ParityJob, as_arrays, recipe_of
 from ..record.batches import Images, given_batches, write_inputs
 from ..record.batches import Inputs as StepInputs
 from ..run_folder import START
-from .layers import layer_class
 from .model_structure import Held, Module, Structure, Values, Watch, file, join, on_few
 from .user_model import (
     Given,
@@ -53,6 +52,7 @@ from .user_model import (
     given,
     held_by,
     is_object,
+    layer_class,
     one_number,
     plain_values,
     run_users,
@@ -101,7 +101,12 @@ def _build(options: ParityJob) -> Given:
     notes: list[str] = []
 
     def made() -> Given:
-        return given(run_users(where, lambda: _from_spec(spec, notes)), nn.Module, where, (torch.optim.Optimizer,))
+        return given(
+            run_users(where, lambda: _from_spec(spec, notes, options.torch_device)),
+            nn.Module,
+            where,
+            (torch.optim.Optimizer,),
+        )
 
     with marked_memory():
         taken = made()
@@ -183,9 +188,9 @@ def _named(model: nn.Module, values: list[Any]) -> dict[str, Any]:
     return dict(zip(names, values, strict=True)) if names else {}
 
 
-def _from_spec(spec: Spec, notes: list[str]) -> Any:
+def _from_spec(spec: Spec, notes: list[str], device: str | None) -> Any:
     if spec.place not in ZOOS:
-        return torch_zoo.build(spec, notes)
+        return torch_zoo.build(spec, notes, device)
     with warnings.catch_warnings():  # GoogLeNet and Inception announce a new default
         warnings.simplefilter("ignore")
         return torch_zoo.build(spec)
@@ -270,7 +275,7 @@ def _modules(model: nn.Module, reached: Set[int]) -> tuple[Module, ...]:
         seen |= {id(p): join(path, name) for name, p in new.items()}
         own = {name: replace(_held(p, p.requires_grad), reached=id(p) in reached) for name, p in new.items()}
         buffers = {name: _held(b, False) for name, b in module.named_buffers(recurse=False)}
-        kind = layer_class(type(module).mro())
+        kind = layer_class(type(module).mro(), parts=any(True for _ in module.children()))
         found.append(Module(path, kind, {**own, **buffers}, tuple(buffers), shared=shared))
     return tuple(found)
 

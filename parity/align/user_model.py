@@ -33,11 +33,14 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import BadInput, MsmigrateError, WorkerFailed
+from ...migrate.library_names import INSTALLED
 from ...printable import few
 from ...training.models.model_names import flat
 from ...training.recipe.schema import Model, Recipe
 from ..job import ParityJob
 from .alignment import Alignment
+from .layers import whole
+from .model_structure import Structure
 
 PARTS = ("model", "loss", "optimizer", "step")
 
@@ -319,3 +322,33 @@ def shows_its_optimizer(paired: Paired | None) -> bool:
     """Whether the user's step is an object whose optimizer is known, so that a call without an update is seen."""
     step = own_step(paired)
     return paired is not None and step is not None and is_object(step) and paired.given.optimizer is not None
+
+
+OWN = " of one's own"  # behind the name of a layer that is also that of a class of the user's, made of other modules
+
+
+def layer_class(own_and_ancestors: Iterable[type], *, parts: bool) -> str:
+    """The name of the first of these classes that is a layer, or else of the first: a zoo's own LayerNorm over channels
+    is one. A class of the user's that has modules in it (parts) and the name of a layer, such as `RNN`, is marked."""
+    classes = [*own_and_ancestors]
+    name = next((cls.__name__ for cls in classes if whole(cls.__name__)), classes[0].__name__)
+    return name + OWN * (parts and whole(name) and not any(c.__name__ == name and _of_package(c) for c in classes))
+
+
+def _of_package(cls: type) -> bool:
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None) or ""
+    return bool({*Path(file).parts} & INSTALLED) or cls.__module__.startswith("msmigrate.")
+
+
+def of_one_name(torch: Structure, mindspore: Structure) -> tuple[Structure, Structure]:
+    """Both structures, with a mark at the classes of one's own that both have; what one side alone has under the name
+    of a layer stands for that layer."""
+    marked = [{module.kind for module in side.modules if module.kind.endswith(OWN)} for side in (torch, mindspore)]
+    plain = {kind: kind.removesuffix(OWN) for kind in marked[0] ^ marked[1]}
+    if not plain:
+        return torch, mindspore
+    one, other = (
+        replace(side, modules=tuple(replace(each, kind=plain.get(each.kind, each.kind)) for each in side.modules))
+        for side in (torch, mindspore)
+    )
+    return one, other

@@ -18,6 +18,7 @@ from ...errors import BadInput, BadRecipe
 from ...mappings import table
 from ...mappings.rows import resolve
 from ...migrate import model_spec
+from ...migrate.torch_models import builder_of
 from ..models import model_names
 from ..recipe.schema import Amp, DynamicLossScale, Ema, Part, Recipe, decay, table_args
 from .parameter_groups import is_norm, parameter_groups
@@ -271,15 +272,15 @@ def build_loss(recipe: Recipe, like: torch.Tensor) -> Callable[..., Any]:
             for key, value in args.items()
         }
         return _construct(recipe.loss, **args)
-    found = _of_the_user(recipe.loss.name)
+    found = _of_the_user(recipe.loss.name, like.device.type)
     made: Callable[..., Any] = found(**args) if isinstance(found, type) else partial(found, **args)
     made = made.to(like) if isinstance(made, nn.Module) else made
     return lambda outputs, labels: as_number(made(outputs, labels))
 
 
 @cache
-def _of_the_user(name: str) -> Callable[..., Any]:
-    return model_spec.function(model_spec.parse(name))
+def _of_the_user(name: str, device: str) -> Callable[..., Any]:
+    return builder_of(model_spec.parse(name), device=device)
 
 
 def build_optimizer(recipe: Recipe, model: nn.Module) -> torch.optim.Optimizer:

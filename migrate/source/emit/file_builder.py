@@ -451,7 +451,7 @@ class FileBuilder(Program):
         for inner in ast.walk(node):
             if isinstance(inner, ast.Call) and not observed(inner.func).zoo:
                 for name in callees_of(inner):
-                    self._define_owner(name)
+                    self._define_owner(name.removeprefix("module "))
             if isinstance(inner, (ast.Name, ast.Attribute)) and not observed(inner).zoo:
                 for kind in kinds_of(inner):
                     if isinstance(kind, CallableKind) and kind.what != "partial":

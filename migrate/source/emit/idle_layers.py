@@ -503,8 +503,12 @@ def unused_entry(node: ast.expr, name: str, file: str, program: Program) -> ast.
         program.unread.add(name)
         return node
     text = f"{ast.unparse(node)}, an entry of a table that did not run"
-    program.not_run.append(Problem(file, node.lineno, text))
-    text = f"{Path(file).name}:{node.lineno}: {text}"
+    line = getattr(node, "lineno", 0)
+    if not line:  # of a table that is written with the values of the run
+        named = (one for one in ast.walk(program.tree(file)) if isinstance(one, (ast.Name, ast.Attribute)))
+        line = next((one.lineno for one in named if ast.unparse(one) == ast.unparse(node)), 1)
+    program.not_run.append(Problem(file, line, text))
+    text = f"{Path(file).name}:{line}: {text}"
     given.vararg, given.kwarg = ast.arg("args"), ast.arg("kwargs")
     return ast.Lambda(given, ast.Call(program.name(NOT_CONVERTED), [ast.Constant(text)], []))
 

@@ -1,18 +1,19 @@
 """Calls that are written by the kinds of what they are given: by a template, for complex tensors, as torch.fft gives
 them, for tensors of several dtypes that are joined, the labels of a cross-entropy, the weights of losses, NumPy's and
-whole numbers; calls of one of several classes that a variable holds, stacks of layers and checks of an input; and a
-layer's parameter that is assigned."""
+whole numbers; calls of one of several classes that a variable holds, stacks of layers and checks of an input; texts
+of tensors; and a layer's parameter that is assigned."""
 
 from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ....mappings.rows import Row
 from ...library_names import COUNTERPARTS, TABLES
-from ...source_files import literal
+from ...source_files import literal, substitute
 from ..observe.observations import (
+    NONE,
     UNKNOWN_RANK,
     Kind,
     ModuleKind,
@@ -37,6 +38,9 @@ FULL = "mindspore.ops.full(size, value, dtype=mindspore.float32)"
 OPERATORS = {ast.Mult: "mul", ast.Div: "div"}  # those in which MindSpore's complex tensors have no gradient, or another
 NUMBERS = [{PlainKind("int")}, {PlainKind("float")}, {PlainKind("int"), PlainKind("float")}]
 FLOAT32 = "mindspore.float32"
+# what x.to(…) is given besides a dtype or a tensor: a device, how it is copied, and how it lies in memory
+NO_CAST = {ObjectKind("torch.device"), ObjectKind("torch.memory_format"), NONE, *map(PlainKind, ("str", "bool", "int"))}
+MOVED = [f"torch.nn.Module.{name}" for name in ("to", "cuda", "cpu", "float")]
 MEASURED = (ast.Add, ast.Sub, ast.MatMult)
 
 
@@ -371,3 +375,99 @@ def _says_no_cause(cls: str, call: ast.Call, context: Context) -> None:
         read = [n for n in inside if isinstance(n, ast.Name) and n.id.endswith("is_causal") and id(n) not in handed]
         if read:
             raise Unwritable(f"{ast.unparse(call.func)} of {cls}, whose forward reads {read[0].id}: write a ModuleList")
+
+
+def format_texts(function: ast.FunctionDef, *, compiled: bool) -> None:
+    """The numbers of tensors for these where a text has a format, which MindSpore's do not take; and
+    `"{:02d}".format(n)` for `f"{n:02d}"`, where a text is more than that of an error; in place."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.FormattedValue) and node.format_spec is not None:
+            node.value = _number(node.value, function)
+        elif isinstance(node, ast.Call) and callees_of(node) == ["builtins.str.format"]:
+            node.args = [_number(one, function) if ":" in ast.unparse(node.func) else one for one in node.args]
+        elif isinstance(node, ast.Call) and callees_of(node) == ["builtins.format"] and len(node.args) > 1:
+            node.args[0] = _number(node.args[0], function)
+    shown = {id(inner) for node in ast.walk(function) for inner in _shown(node)}
+    if compiled:
+        substitute(function, lambda node: None if id(node) in shown else _formatted(node))
+
+
+def _number(node: ast.expr, function: ast.FunctionDef) -> ast.expr:
+    """`x.item()` for a tensor without dimensions, also where only another place of the function says that it is one."""
+    text = ast.unparse(node)
+    same = [one for one in ast.walk(function) if isinstance(one, type(node)) and ast.unparse(one) == text]
+    if not always(kinds_of(node) or [k for one in same for k in kinds_of(one)], TensorKind, rank=0):
+        return node
+    method = ast.Attribute(node, "item", ast.Load())
+    set_callee(method, "torch.Tensor.item")
+    return set_kinds(ast.copy_location(ast.Call(method, [], []), node), [PlainKind("float")])
+
+
+def _shown(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a statement that are only shown to people."""
+    if isinstance(node, ast.Raise):
+        yield from ast.walk(node)
+    elif isinstance(node, ast.Assert) and node.msg is not None:
+        yield from ast.walk(node.msg)
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):  # print(…), log.info(…)
+        yield from ast.walk(node.value)
+
+
+def _formatted(node: ast.AST) -> ast.expr | None:
+    """The call for a text with a format; None for anything else."""
+    if not isinstance(node, ast.JoinedStr):
+        return None
+    text, values = _template(node)
+    inside = [part for part in ast.walk(node) if isinstance(part, ast.FormattedValue)]
+    if all(part.format_spec is None and part.conversion == -1 for part in inside):
+        return None
+    return replacing(ast.Call(ast.Attribute(ast.Constant(text), "format", ast.Load()), values, []), node)
+
+
+def _template(node: ast.JoinedStr) -> tuple[str, list[ast.expr]]:
+    """The text with braces that `format` takes, and the values for these."""
+    text, values = "", []
+    for part in node.values:
+        if isinstance(part, ast.FormattedValue):
+            values.append(part.value)
+            spec, inner = _template(part.format_spec) if isinstance(part.format_spec, ast.JoinedStr) else ("", [])
+            values += inner
+            text += f"{{{'' if part.conversion == -1 else '!' + chr(part.conversion)}{':' if spec else ''}{spec}}}"
+        elif isinstance(part, ast.Constant):
+            text += str(part.value).replace("{", "{{").replace("}", "}}")
+    return text, values
+
+
+@handles(*MOVED)
+def moved(call: ast.Call, context: Context) -> ast.expr | None:
+    """The layer of `layer.to(device)`, `layer.cuda()` and the like: a process of MindSpore has one device. Refused with
+    a dtype other than float32, which its weights have."""
+    if not isinstance(call.func, ast.Attribute) or not {*callees_of(call)} <= {*MOVED}:
+        return None
+    for given in (*call.args, *(word.value for word in call.keywords)):
+        plain = isinstance(given, (ast.Constant, ast.JoinedStr)) and not kinds_of(given)
+        float32 = always(kinds_of(given), TensorKind, dtype="float32") or ast.unparse(context.visit(given)) == FLOAT32
+        if not plain and not float32 and not {*kinds_of(given)} <= NO_CAST:
+            raise Unwritable(f"{ast.unparse(call)}, which may be of another dtype: MindSpore's cells have to_float")
+    found: ast.expr = context.visit(call.func.value)
+    return found
+
+
+@handles(*MOVED, stage=Stage.STATEMENT)
+def moved_alone(call: ast.Call, context: Context) -> list[ast.stmt] | None:
+    """Nothing for `self.to(device)` as a statement; where its layer is made there, that remains."""
+    layer = moved(call, context)
+    if layer is None or isinstance(layer, (ast.Name, ast.Attribute)):
+        return None if layer is None else []
+    return [ast.Expr(layer)]
+
+
+def where_it_is_made(value: ast.expr) -> ast.expr:
+    """`nn.Linear(4, 4)` of `nn.Linear(4, 4).cuda().float()`; any other expression as it is."""
+    while (
+        isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and isinstance(value.func.value, ast.Call)
+    ):
+        if f"torch.nn.Module.{value.func.attr}" not in MOVED:
+            break
+        value = value.func.value
+    return value

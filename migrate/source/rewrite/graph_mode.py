@@ -354,47 +354,6 @@ def update_by_name(node: ast.Call, context: Context) -> list[ast.stmt] | None:
     return [ast.Expr(ast.Call(context.visit(node.func), [context.visit(entries)], []))]
 
 
-def format_texts(function: ast.FunctionDef) -> None:
-    """`"{:02d}".format(n)` for `f"{n:02d}"`, where a text is more than that of an error; in place."""
-    shown = {id(inner) for node in ast.walk(function) for inner in _shown(node)}
-    substitute(function, lambda node: None if id(node) in shown else _formatted(node))
-
-
-def _shown(node: ast.AST) -> Iterator[ast.AST]:
-    """The parts of a statement that are only shown to people."""
-    if isinstance(node, ast.Raise):
-        yield from ast.walk(node)
-    elif isinstance(node, ast.Assert) and node.msg is not None:
-        yield from ast.walk(node.msg)
-    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):  # print(…), log.info(…)
-        yield from ast.walk(node.value)
-
-
-def _formatted(node: ast.AST) -> ast.expr | None:
-    """The call for a text with a format; None for anything else."""
-    if not isinstance(node, ast.JoinedStr):
-        return None
-    text, values = _template(node)
-    inside = [part for part in ast.walk(node) if isinstance(part, ast.FormattedValue)]
-    if all(part.format_spec is None and part.conversion == -1 for part in inside):
-        return None
-    return replacing(ast.Call(ast.Attribute(ast.Constant(text), "format", ast.Load()), values, []), node)
-
-
-def _template(node: ast.JoinedStr) -> tuple[str, list[ast.expr]]:
-    """The text with braces that `format` takes, and the values for these."""
-    text, values = "", []
-    for part in node.values:
-        if isinstance(part, ast.FormattedValue):
-            values.append(part.value)
-            spec, inner = _template(part.format_spec) if isinstance(part.format_spec, ast.JoinedStr) else ("", [])
-            values += inner
-            text += f"{{{'' if part.conversion == -1 else '!' + chr(part.conversion)}{':' if spec else ''}{spec}}}"
-        elif isinstance(part, ast.Constant):
-            text += str(part.value).replace("{", "{{").replace("}", "}}")
-    return text, values
-
-
 def not_compiled(name: str, files: SourceFiles, owner: str = "") -> bool:
     """Whether no `forward`, and nothing that one may call, has a function of this name in it; owner: the class of a
     method, of which `__call__` is asked for by the calls of its objects."""

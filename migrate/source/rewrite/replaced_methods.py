@@ -35,6 +35,7 @@ from ..observe.observations import (
     kinds_of,
     of_constant,
 )
+from .argument_kinds import where_it_is_made
 from .context import UNSEEN, Context, Program, Stage, Unwritable, handles, row_of
 from .memory import writes_into
 from .signatures import OF_TENSORS, SOME_TENSOR, gives
@@ -276,10 +277,8 @@ def _values(owner: str, attribute: str, program: Program) -> Iterator[Made]:
         file, cls = program.class_of(base) or ("", ast.Pass())
         for function in [n for n in ast.walk(cls) if isinstance(n, ast.FunctionDef)]:
             kinds = arguments_given(function, base, file, program) if function.name == "__init__" else {}
-            pairs = [
-                pair for node in ast.walk(function) if isinstance(node, ast.Assign) for pair in assigned_pairs(node)
-            ]
-            for target, value in pairs:
+            assigned = (node for node in ast.walk(function) if isinstance(node, ast.Assign))
+            for target, value in (pair for node in assigned for pair in assigned_pairs(node)):
                 if ast.unparse(target) == f"self.{attribute}":
                     yield from _returned(value, owner, program) or [(file, function, kinds, value)]
 
@@ -373,7 +372,7 @@ def layers_made(owner: str, attribute: str, program: Program) -> list[Kind]:
     if found := _by_property(owner, attribute, program):
         return found
     for file, function, given, value in _values(owner, attribute, program):
-        for made in alternatives(value):
+        for made in map(where_it_is_made, alternatives(value)):
             kinds: list[Kind] = []
             if isinstance(made, ast.Call):
                 local = ast.unparse(made.func) in local_names(function)

@@ -3,8 +3,7 @@ statements and expressions rewritten by the handlers that are registered for the
 
 What changes a function's body before any of its statements is rewritten is here, too:
 
-A comprehension inside another becomes a loop. Python can run both; a loop leaves its names behind, so a list whose
-names the function uses elsewhere is not changed.
+A comprehension inside another becomes a loop, where nothing else of the function uses the names that a loop leaves.
 
 `if (n := len(x)) > 3:` is not compiled by MindSpore. The name is assigned in a statement before, where that changes
 nothing: the value is always computed, and nothing before it in the statement has an effect or reads the name.
@@ -45,11 +44,12 @@ from . import (
     tensors,
 )
 from .aliasing import LOST, write_first
+from .argument_kinds import format_texts
 from .collected_outputs import go_on_with_locals, hand_back, rename_hiding, write_collecting
 from .context import Context, Problem, Program, Unwritable, handles
 from .control_flow import pick_by_index, select_branches
 from .devices_and_no_grad import without_gradient, without_gradient_by_decorator
-from .graph_mode import ALWAYS, format_texts, in_blocks, is_pure, not_compiled, place_of, put
+from .graph_mode import ALWAYS, in_blocks, is_pure, not_compiled, place_of, put
 from .shared_writes import refuse_shared
 from .signatures import SignatureRewriter, expand_kwargs, hands_on, name_arguments, only_looked_up
 from .tensors import StridedSlices, note_of_caller
@@ -218,8 +218,8 @@ def _normalise(function: ast.FunctionDef, context: Context) -> None:
         list_mapped(function)
         expand_nested_comprehensions(function)
         pick_by_index(function)
+    format_texts(function, compiled=not context.builds)
     if not context.builds:
-        format_texts(function)
         go_on_with_locals(function, context)
     hoist_walrus(function)
     write_first(function, context.local | {*local_names(function)})

@@ -36,7 +36,7 @@ from ..observe.observations import (
     replacing,
     set_callee,
 )
-from .argument_kinds import NUMPYS, pythons_number
+from .argument_kinds import NO_CAST, NUMPYS, pythons_number
 from .context import (
     Context,
     ObservedArgument,
@@ -67,8 +67,6 @@ PREFIX = "torch.Tensor."
 LIMITS = {"torch.finfo", "torch.iinfo"}  # what numbers a dtype can hold
 TEMPLATES: dict[str, str] = TABLES["tensor_methods"]
 PAIR = ("values", "indices")
-# what x.to(…) is given besides a dtype or a tensor: a device, how it is copied, and how it lies in memory
-NO_CAST = {ObjectKind("torch.device"), ObjectKind("torch.memory_format"), NONE, *map(PlainKind, ("str", "bool", "int"))}
 
 
 class Call(NamedTuple):

@@ -322,8 +322,7 @@ class Reader:
             case ast.Subscript():
                 kinds = self.expression(node.value)
                 self.expression(node.slice)
-                whole = isinstance(node.slice, ast.Slice) and not any(isinstance(k, ModuleKind) for k in kinds)
-                return kinds if whole else self.items(kinds)
+                return kinds if isinstance(node.slice, ast.Slice) else self.items(kinds)
             case ast.Tuple() | ast.List() | ast.Set():
                 kinds = list(dict.fromkeys(kind for item in node.elts for kind in self.expression(item)))
                 kind = SequenceKind("list" if isinstance(node, ast.List) else "tuple", tuple(kinds))
@@ -575,7 +574,7 @@ class Reader:
                 return [self._known(f"torch.Tensor.{method}")], result
             case ModuleKind() if method in CELL_METHODS and method != "forward":
                 return [f"torch.nn.Module.{method}"], methods.GIVEN.get(method, UNSEEN)
-            case ModuleKind() if method in ("to", "cpu", "cuda"):
+            case ModuleKind() if method in ("to", "cpu", "cuda", "float"):
                 return [self._known(f"torch.nn.Module.{method}")], kind
             case ModuleKind(cls) | ObjectKind(cls) if own := methods.method_of(cls, method, self.program):
                 return own[0], own[1][0]

@@ -26,7 +26,8 @@ from torch.overrides import TorchFunctionMode
 
 from ....errors import BadInput, UnknownRow
 from ....mappings import table
-from ...align.layers import layer_class, torch_class
+from ...align.layers import torch_class
+from ...align.user_model import layer_class
 from ...replay.module_calls import Made
 from ..hypotheses import Hypothesis
 
@@ -57,7 +58,7 @@ Mutate = Callable[[nn.Module, Values], Iterator[Mutation]]
 
 def class_of(module: nn.Module) -> str:
     """The torch class that a module is of, as far as its mapping row goes: timm's BatchNormAct2d is a BatchNorm2d."""
-    return torch_class(layer_class(type(module).__mro__))
+    return torch_class(layer_class(type(module).__mro__, parts=any(True for _ in module.children())))
 
 
 def arguments_of(module: nn.Module) -> dict[str, Any]:

@@ -245,7 +245,7 @@ class Step(nn.Module):
 
 class OnGpu(nn.Module):
     def forward(self, x):
-        return x * torch.ones(3).cuda()
+        return x * torch.ones(3, device=torch.cuda.current_device())
 
 
 class Wider(nn.Module):

@@ -1,0 +1,46 @@
+"""Tensors and layers that are moved, numbers in texts, and some of a model's layers."""
+
+from __future__ import annotations
+
+from written import Written
+
+Users = dict[str, Written]
+
+
+def test_what_is_put_on_a_gpu_runs_on_the_cpu_and_is_not_moved(users: Users) -> None:
+    """torch raised without a GPU, and with one the tensors were in two places."""
+    found = users["made_for_a_gpu"]
+    found.agrees()
+    found.lacks("cuda(", 'cuda"', ".to(")
+
+
+def test_layers_that_are_put_somewhere_are_the_layers(users: Users) -> None:
+    unrun, ran = users["put_somewhere"], users["put_somewhere_deep"]
+    for found in (unrun, ran):
+        found.agrees()
+        found.lacks(".to(", ".cpu(", ".float(")
+        found.holds("self.extra = nn.Dense(4, 4)", "self.rest = nn.SequentialCell(nn.Dense(4, 4), nn.ReLU())")
+    assert not unrun.source.not_run
+
+
+def test_a_layer_of_another_dtype_is_refused(users: Users) -> None:
+    (problem,) = users["of_another_dtype"].source.problems
+    assert "may be of another dtype" in problem.text
+
+
+def test_numbers_of_tensors_in_texts(users: Users) -> None:
+    """MindSpore's tensors take no format."""
+    found = users["says_numbers"]
+    found.agrees()
+    found.holds(
+        "'mean {:.4f} of {}'.format(mean.item(), size)", "f'or {mean.item():.2e}'", "format(mean.item(), '.1f')"
+    )
+    found.holds("'{:.3f}'.format(mean.item()) + '{:>8.3f}'.format(mean.item()) + '{:02d}'.format(size)")
+
+
+def test_some_of_the_layers_of_a_list(users: Users) -> None:
+    unrun, ran = users["all_of_its_layers"], users["some_of_its_layers"]
+    for found in (unrun, ran):
+        found.agrees()
+        found.holds("for block in list(self.blocks)[:-1]:", "for layer in list(self.tail)[1:]:")
+    assert not unrun.source.not_run

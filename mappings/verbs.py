@@ -119,7 +119,7 @@ def transposed_padding(rank: int) -> Verb:
         padding = values[1]
         return padding if rank == 1 else tuple(padding[::2])
 
-    symbolic = _sides_expression(rank) if rank < 3 else None
+    symbolic = _sides_expression(rank)
     return Verb("numbers on every side, written out", forward, inverse, symbolic)
 
 

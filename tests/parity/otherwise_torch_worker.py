@@ -2,13 +2,16 @@
 MODULE.ATTRIBUTE=NUMBER … JOB.json; without any, every BatchNorm adds 1.2 times the eps."""
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 import torch.nn.functional as F
 from msmigrate.parity.align import torch_user_model
+from msmigrate.parity.align.user_model import plain_values
 from msmigrate.parity.job import ParityJob
 from msmigrate.parity.record import torch_worker
 from msmigrate.workers.worker import run
+from torch import nn
 
 real = F.batch_norm
 build = torch_worker.build
@@ -24,7 +27,7 @@ def built(*args: Any, **kwargs: Any) -> Any:
     for name, _, value in OTHERWISE:
         path, _, attribute = name.rpartition(".")
         setattr(found.model.get_submodule(path), attribute, float(value))
-    return found
+    return replace(found, start=plain_values(found.model.modules(), vars(nn.Module())) if found.start else ())
 
 
 if OTHERWISE:

@@ -158,7 +158,7 @@ def test_the_compiled_step_agrees_with_the_pynative_one_by_its_noise(recorded: d
     found = judged(recorded, "B", "B", own=True)
     assert found.parity, found.first_divergence
     compiled = [finding for finding in found.findings if finding.part.startswith(MARK)]
-    assert {finding.stage for finding in compiled} == {"loss", "gradients", "update"}
+    assert {finding.stage for finding in compiled} == {"forward", "loss", "gradients", "update"}
 
 
 @pytest.mark.parametrize(("other", "fault"), [("B3", "bn_eps"), ("B4", "bn_momentum")])

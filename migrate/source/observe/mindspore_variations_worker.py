@@ -16,6 +16,7 @@ import json
 import random
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +73,8 @@ def tried(make: Any, folder: Path, number: int) -> None:
     weights = folder / f"{number}.ckpt"  # a loss of one's own mostly has none
     fill(net, mindspore.load_checkpoint(str(weights)) if weights.exists() else {})
     arrays = np.load(folder / f"{number}.npz")
-    before, trained, words = built(json.loads(structure.read_text()), arrays)
-    np.savez(folder / f"{number}.out.npz", **ran(net, before, trained, words))
+    shape = json.loads(structure.read_text())
+    np.savez(folder / f"{number}.out.npz", **ran(net, lambda: built(shape, arrays)))
 
 
 def fill(net: nn.Cell, weights: dict[str, Any]) -> None:
@@ -114,13 +115,18 @@ def built(shape: Any, arrays: Any) -> Any:
     return items if kind == "list" else tuple(items)
 
 
-def ran(net: nn.Cell, before: Any, trained: Any, words: Any) -> dict[str, Any]:
-    """The outputs and the gradient's norm, under the keys of torch_variations_worker.py."""
+def ran(net: nn.Cell, inputs: Callable[[], Any]) -> dict[str, Any]:
+    """The outputs and the gradient's norm, under the keys of torch_variations_worker.py.
+
+    inputs: makes them anew for each run, which may write into them: before training, in it, and by name.
+    """
+    before, _, words = inputs()
     np.random.seed(0)
     random.seed(0)
     net.set_train(False)
     found = outputs(net(*before, **words), "eval")
     net.set_train(True)
+    _, trained, words = inputs()
     weights = [parameter for parameter in net.get_parameters() if parameter.requires_grad]
     memory = [memory_of(weight) for weight in weights]
     by_input = not weights and bool(trained) and bool(tensors(trained[0])) and isinstance(trained[0], Tensor)
@@ -147,6 +153,7 @@ def ran(net: nn.Cell, before: Any, trained: Any, words: Any) -> dict[str, Any]:
     for parameter in weights:
         parameter.set_data(Tensor(parameter.asnumpy() * np.float32(GROWN), parameter.dtype))
     net.set_train(False)
+    before, _, words = inputs()
     return found | outputs(net(*before, **words), "after")
 
 

@@ -55,6 +55,7 @@ from .torch_values import (
     is_plain,
     is_setting,
     is_torch,
+    looks_up_by_itself,
     noted,
     record_of,
     same_setting,
@@ -252,7 +253,8 @@ class ConstructionLog:
         if type(value) in (list, tuple) or type(value).__module__.startswith("omegaconf.list"):
             return Items("tuple" if isinstance(value, tuple) else "list", tuple(map(self.made, value)))
         if isinstance(value, Mapping) or by_attribute(value):
-            return Pairs(tuple((self.made(key), self.made(item)) for key, item in value.items()))
+            entries = tuple((self.made(key), self.made(item)) for key, item in value.items())
+            return looks_up_by_itself(value) or Pairs(entries)
         if isinstance(value, functools.partial):
             made = self.call_of("functools.partial", (value.func, *value.args), value.keywords)
             return replace(made, id=id(value))

@@ -11,6 +11,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Container, Mapping
 from contextlib import suppress
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ import torch
 from ....mappings import table
 from ....mappings.aliases import public
 from ....mappings.rows import resolve
-from ...library_names import ROWS_FIRST
+from ...library_names import INSTALLED, ROWS_FIRST
+from ...torch_models import PYTHONS
 from .observations import (
     Array,
     CallableKind,
@@ -128,6 +130,19 @@ def is_apply_of_function(value: Any) -> bool:
     owner = getattr(value, "__self__", None)
     functions = torch.autograd.Function
     return isinstance(owner, type) and issubclass(owner, functions) and getattr(value, "__name__", "") == "apply"
+
+
+LOOKUPS = {"__contains__", "__getitem__", "__iter__", "__len__", "__missing__", "get", "items", "keys", "values"}
+
+
+def looks_up_by_itself(value: Any) -> Unknown | None:
+    """What is said of a dictionary of a user's class that finds or counts its entries in its own way; None for any
+    other: a plain dictionary stands for it."""
+    for cls in type(value).__mro__ if isinstance(value, dict) else ():
+        own, file = sorted(LOOKUPS & {*vars(cls)}), getattr(sys.modules.get(cls.__module__), "__file__", None) or ""
+        if own and cls is not dict and file and not INSTALLED & {*Path(file).parts} and not file.startswith(PYTHONS):
+            return Unknown(f"a {cls.__name__}, a dictionary with its own {own[0]}", "use a plain dictionary")
+    return None
 
 
 def by_attribute(value: Any) -> bool:

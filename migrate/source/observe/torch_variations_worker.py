@@ -114,7 +114,7 @@ def tried(model: torch.nn.Module, given: list[Any], words: Any, to: Path, huge: 
     }
     fresh = copy.deepcopy(model)
     try:
-        in_mode(copy.deepcopy(model), training=True)(*copy.deepcopy(given[1]), **words)
+        _once(copy.deepcopy(model), given[1], words, training=True)
     except Exception:  # one image is too few for a batch's statistics
         given = [given[0], tuple(pytree.tree_map_only(torch.Tensor, twice, part) for part in given[1])]
     plain = ran(fresh, given, words, 1)
@@ -142,11 +142,16 @@ def _differing(plain: dict[str, Any], again: dict[str, Any]) -> list[str]:
     return [key for key, value in plain.items() if not np.array_equal(again[key], value, equal_nan=True)]
 
 
+def _once(model: torch.nn.Module, given: Any, words: Any, *, training: bool) -> Any:
+    """What a model returns; it may write into what it is given."""
+    return in_mode(model, training=training)(*copy.deepcopy(given), **copy.deepcopy(words))
+
+
 def _draws(model: torch.nn.Module, given: list[Any], words: Any) -> bool:
     """Whether a model draws random numbers in training."""
     before = torch.get_rng_state()
     with torch.no_grad():
-        in_mode(copy.deepcopy(model), training=True)(*copy.deepcopy(given[1]), **words)
+        _once(copy.deepcopy(model), given[1], words, training=True)
     return not torch.equal(before, torch.get_rng_state())
 
 
@@ -175,12 +180,12 @@ def ran(model: torch.nn.Module, given: list[Any], words: Any, seed: int) -> dict
     torch.manual_seed(seed)
     np.random.seed(0)
     random.seed(0)
-    found = outputs(in_mode(model, training=False)(*copy.deepcopy(given[0]), **words), "eval")
+    found = outputs(_once(model, given[0], words, training=False), "eval")
     trained, weights = [*copy.deepcopy(given[1])], [p for p in model.parameters() if p.requires_grad]
     if not weights and trained and isinstance(trained[0], torch.Tensor) and trained[0].is_floating_point():
         weights = [trained[0].requires_grad_()]
         trained[0] = trained[0].clone()  # which the model may write into
-    made = in_mode(model, training=True)(*trained, **words)
+    made = in_mode(model, training=True)(*trained, **copy.deepcopy(words))
     found |= outputs(made, "train")
     factors = ((o, torch.cos(1.7 * torch.arange(o.numel(), dtype=o.dtype))) for o in tensors(made) if o.requires_grad)
     terms = [(o * factor.reshape(o.shape)).sum() for o, factor in factors]
@@ -192,7 +197,7 @@ def ran(model: torch.nn.Module, given: list[Any], words: Any, seed: int) -> dict
         for parameter in model.parameters():
             if parameter.requires_grad:
                 parameter *= GROWN
-    return found | outputs(in_mode(model, training=False)(*copy.deepcopy(given[0]), **words), "after")
+    return found | outputs(_once(model, given[0], words, training=False), "after")
 
 
 def tensors(value: Any) -> list[torch.Tensor]:

@@ -1,7 +1,7 @@
 """Calls that are written by the kinds of what they are given: by a template, for complex tensors, as torch.fft gives
 them, for tensors of several dtypes that are joined, the labels of a cross-entropy, the weights of losses, NumPy's and
 whole numbers; calls of one of several classes that a variable holds, stacks of layers and checks of an input; texts
-of tensors; and a layer's parameter that is assigned."""
+of tensors; the sizes that a layer is asked for; and a layer's parameter that is assigned."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ...source_files import literal, substitute
 from ..observe.observations import (
     NONE,
     UNKNOWN_RANK,
+    CallableKind,
     Kind,
     ModuleKind,
     ObjectKind,
@@ -24,6 +25,7 @@ from ..observe.observations import (
     TensorKind,
     always,
     callees_of,
+    constants_of,
     kinds_of,
     of_constant,
     replacing,
@@ -41,6 +43,9 @@ FLOAT32 = "mindspore.float32"
 # what x.to(…) is given besides a dtype or a tensor: a device, how it is copied, and how it lies in memory
 NO_CAST = {ObjectKind("torch.device"), ObjectKind("torch.memory_format"), NONE, *map(PlainKind, ("str", "bool", "int"))}
 MOVED = [f"torch.nn.Module.{name}" for name in ("to", "cuda", "cpu", "float")]
+# sizes of these layers that MindSpore's keep in another form, or not at all
+SIZES = ("kernel_size", "stride", "padding", "dilation", "output_padding")
+SIZED = ("Conv", "MaxPool", "AvgPool")
 MEASURED = (ast.Add, ast.Sub, ast.MatMult)
 
 
@@ -394,9 +399,7 @@ def format_texts(function: ast.FunctionDef, *, compiled: bool) -> None:
 
 def _number(node: ast.expr, function: ast.FunctionDef) -> ast.expr:
     """`x.item()` for a tensor without dimensions, also where only another place of the function says that it is one."""
-    text = ast.unparse(node)
-    same = [one for one in ast.walk(function) if isinstance(one, type(node)) and ast.unparse(one) == text]
-    if not always(kinds_of(node) or [k for one in same for k in kinds_of(one)], TensorKind, rank=0):
+    if not always(kinds_of(node) or kinds_read(node, function), TensorKind, rank=0):
         return node
     method = ast.Attribute(node, "item", ast.Load())
     set_callee(method, "torch.Tensor.item")
@@ -471,3 +474,52 @@ def where_it_is_made(value: ast.expr) -> ast.expr:
             break
         value = value.func.value
     return value
+
+
+def kinds_read(node: ast.expr, function: ast.AST) -> list[Kind]:
+    """What an expression was wherever the same text stands in a function; of what is called, what it called."""
+    text, found = ast.unparse(node), list[Kind]()
+    for one in ast.walk(function):
+        if isinstance(one, type(node)) and ast.unparse(one) == text:
+            found += [kind for kind in kinds_of(one) if kind != NONE]
+        elif isinstance(one, ast.Call) and ast.unparse(one.func) == text:
+            plain = [name.removeprefix("partial ") for name in callees_of(one)]
+            found += [CallableKind("class", name) for name in plain if " " not in name]
+    return list(dict.fromkeys(found))
+
+
+@handles(syntax=[ast.Attribute])
+def size_of_layer(node: ast.Attribute, context: Context) -> ast.expr | None:
+    """`padding_of(conv.padding, 2)` for `conv.padding`, of which MindSpore keeps one number or four; other sizes of
+    pooling, and of layers of several kinds, by `layer_size(layer, "stride")`. None for what is the same there."""
+    kinds = kinds_of(node.value)
+    if node.attr not in SIZES or not isinstance(node.ctx, ast.Load) or not always(kinds, ModuleKind):
+        return None
+    rows = [context.program.torch_base(kind.cls) for kind in kinds if isinstance(kind, ModuleKind)]
+    layers = {row.torch.removeprefix("torch.nn.") if row is not None else "" for row in rows}
+    kept_by_torch = all(node.attr in TABLES["not_kept"].get(f"torch.nn.{n}", ()) for n in layers)
+    if kept_by_torch and ast.unparse(node.value) == "self":
+        return None  # its class keeps torch's
+    ranks = {name[-2:] for name in layers}
+    convolutions = all(name.startswith("Conv") for name in layers)
+    named = any(isinstance(one, str) for one in constants_of(node) or ())
+    if named or not all(name.startswith(SIZED) for name in layers):
+        return None
+    if node.attr == "padding" and convolutions and len(ranks) == 1:
+        if _for_convolution(node, context):
+            return None
+        rank = ast.Constant(int(ranks.pop()[0]))
+        return ast.Call(context.name("msmigrate.nn.padding_of"), [context.generic_visit(node), rank], [])
+    kept = convolutions or (ranks <= {"2d", "3d"} and node.attr in ("kernel_size", "stride"))
+    if kept and node.attr != "padding" and (len(ranks) == 1 or not convolutions):
+        return None
+    return ast.Call(context.name("msmigrate.nn.layer_size"), [context.visit(node.value), ast.Constant(node.attr)], [])
+
+
+def _for_convolution(node: ast.Attribute, context: Context) -> bool:
+    """Whether a convolution is given this padding as it is, and it was the same for all dimensions."""
+    even = all(isinstance(one, tuple) and len({*one}) == 1 for one in constants_of(node) or [()])
+    calls = [one for one in ast.walk(context.function or node) if isinstance(one, ast.Call)]
+    given = {id(one): call for call in calls for one in (*call.args, *(word.value for word in call.keywords))}
+    called = callees_of(given[id(node)]) if id(node) in given else []
+    return even and bool(called) and all(".conv" in name for name in called)

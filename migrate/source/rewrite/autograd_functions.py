@@ -495,6 +495,19 @@ def checkpointed(call: ast.Call, context: Context) -> ast.expr:
     return context.kept(replacing(ast.Call(function, args, words), call))
 
 
+@handles(f"{CHECKPOINT}_sequential")
+def checkpointed_in_turn(call: ast.Call, context: Context) -> ast.expr:
+    """`in_turn(list(self.layers), x)` for `checkpoint_sequential(self.layers, segments, x)`."""
+    given = dict(zip(("functions", "segments", "input"), call.args, strict=False))
+    given |= {word.arg: word.value for word in call.keywords if word.arg is not None and word.arg not in SPARING}
+    if {*given} != {"functions", "segments", "input"} or any(isinstance(one, ast.Starred) for one in call.args):
+        raise Unwritable(f"{ast.unparse(call)}: expected its functions, their number of parts and one input")
+    layers: ast.expr = context.visit(given["functions"])
+    if not isinstance(layers, ast.List):
+        layers = ast.Call(ast.Name("list", ast.Load()), [layers], [])
+    return ast.Call(context.name("msmigrate.nn.in_turn"), [layers, context.visit(given["input"])], [])
+
+
 @handles(syntax=[ast.IfExp])
 def saving_memory(node: ast.IfExp, context: Context) -> ast.expr | None:
     """`f` for `partial(checkpoint, f) if x.requires_grad else f`."""

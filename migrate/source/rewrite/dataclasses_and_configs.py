@@ -538,7 +538,9 @@ def methods_by_syntax(node: ast.AST) -> Iterator[tuple[str, str]]:
         )
     called = callees_of(node) if isinstance(node, ast.Call) and method == "__call__" else []
     yield from ((name.removeprefix("object "), method) for name in called if name.startswith("object "))
-    yield from ((kind.cls, method) for kind in kinds_of(of) if isinstance(kind, ObjectKind) and kind.cls)
+    methods = [method, "__missing__"] if method == "__getitem__" else [method]  # of a dictionary of one's own
+    objects = [kind.cls for kind in kinds_of(of) if isinstance(kind, ObjectKind) and kind.cls]
+    yield from ((cls, one) for cls in objects for one in methods)
 
 
 def takes_items(node: ast.expr, function: ast.AST | None) -> bool:

@@ -21,9 +21,11 @@ from ...source_files import literal
 from ..observe.observations import (
     CallableKind,
     DtypeKind,
+    Items,
     Made,
     ModuleKind,
     ObjectKind,
+    Pairs,
     PlainKind,
     PythonModule,
     Reference,
@@ -32,6 +34,7 @@ from ..observe.observations import (
     constants_of,
     kinds_of,
     observed,
+    of_constant,
 )
 from .argument_kinds import tensors_of_loss
 from .context import Context, Namer, ObservedArgument, Program, Unwritable, handles, set_receivers
@@ -40,9 +43,8 @@ from .row_calls import arguments_of, call_through_variable, is_variable, only_as
 
 # arguments of a model zoo's function that choose trained weights
 LOADING = {"pretrained", "weights", "weights_backbone", "progress", "model_name", "checkpoint_path", "force_reload"}
-# sizes of these layers that MindSpore's keep in another form, or not at all
-SIZES = ("kernel_size", "stride", "padding", "dilation", "output_padding")
-SIZED = ("Conv", "MaxPool", "AvgPool")
+DICTIONARIES = ("dict", "OrderedDict", "defaultdict", "UserDict")
+FREE = {"inplace", "device", "dtype"}  # arguments that no result depends on
 SETTINGS = ("torch.backends.", "torch.version.")
 BACKENDS = ("torch.nn.attention.SDPBackend.", "torch._C._SDPBackend.")
 
@@ -251,7 +253,12 @@ def resolve_lookup(node: ast.Call | ast.Subscript, context: Context) -> ast.expr
     if owner is None or owner.id in context.local or len(kinds) != 1 or not _is_object(owner, context):
         return None
     (kind,) = kinds
-    found: ast.expr | None = _layer(kind.cls, context) if isinstance(kind, ModuleKind) else None
+    found: ast.expr | None = None
+    if isinstance(kind, ModuleKind):
+        found = _layer(kind.cls, _made_with(kind.cls, owner, node, context), context)
+        if found is None and not _is_dictionary(owner, context):
+            given = "which may have been given arguments: make the layer by its class"
+            raise Unwritable(f"{ast.unparse(node)} made a {kind.cls}, {given}")
     if isinstance(kind, CallableKind) and kind.what != "partial" and kind.name in context.program.translated:
         found = ast.Name(context.program.called(kind.name), ast.Load())
     elif (
@@ -290,21 +297,74 @@ def _is_object(owner: ast.Name, context: Context) -> bool:
     return len(kinds) == 1 and isinstance(kinds[0], ObjectKind) and not kinds[0].cls.startswith("torch.")
 
 
-def _layer(name: str, context: Context) -> ast.expr | None:
-    """A new layer that needs no arguments; None for one that does."""
+def _is_dictionary(owner: ast.Name, context: Context) -> bool:
+    """Whether an object is of a class of the model's that derives from a dictionary, which is written with its methods."""
+    classes = [context.program.class_of(kind.cls) for kind in kinds_of(owner) if isinstance(kind, ObjectKind)]
+    bases = [base for found in classes if found for base in found[1].bases]
+    return any(
+        ast.unparse(base).rpartition(".")[2] in ("dict", "OrderedDict", "defaultdict", "UserDict") for base in bases
+    )
+
+
+def _made_with(cls: str, owner: ast.Name, node: ast.Call | ast.Subscript, context: Context) -> dict[str, Any] | None:
+    """The arguments of a new layer that a table gave: of an entry that is a class, none, and of one with a dictionary
+    behind it these; None where that is not known."""
+    program = context.program
+    name = program.names(context.file).name(owner)
+    module, _, table = (
+        name or f"{next((m for m, f in program.modules.items() if f == context.file), '')}.{owner.id}"
+    ).rpartition(".")
+    key = node.slice if isinstance(node, ast.Subscript) else next(iter(node.args), ast.Constant(None))
+    keys = [key.value] if isinstance(key, ast.Constant) else constants_of(key) or []
+    entries = program.facts.registers.get(module, {}).get(table, {})
+    match [entries.get(one) for one in keys if isinstance(one, str)]:
+        case [Reference(name)] if name == cls:
+            return {}
+        case [Items(_, (Reference(name), Pairs(pairs)))] if name == cls and all(
+            isinstance(one, (bool, int, float, str)) for _, one in pairs
+        ):
+            return {str(key): value for key, value in pairs}
+    return None
+
+
+def _layer(name: str, words: Mapping[str, Any] | None, context: Context) -> ast.expr | None:
+    """A new layer with these arguments; None for one that needs others, or may have got some that are not known."""
     program = context.program
     row = program.row(name)
     if row is not None and name not in CONTAINERS:
-        needs = any(argument.required for argument in row.arguments)
-        return None if needs else with_initial_values(row, write_call(row, {}, program.name), program.name)
+        optional = {argument.torch for argument in row.arguments if not argument.required}
+        if {one.torch for one in row.arguments if one.required} - {*(words or ())} or (
+            words is None and optional - FREE
+        ):
+            return None
+        given = {
+            key: ObservedArgument(ast.Constant(one), [of_constant(one)], [one]) for key, one in (words or {}).items()
+        }
+        return with_initial_values(row, write_call(row, given, program.name), program.name)
     if name not in program.translated:
         return None
     takes = program.signature(name)
-    if takes is not None and (len(takes.args) > len(takes.defaults) + 1 or None in takes.kw_defaults):
-        return None
-    made = ast.Call(ast.Name(program.called(name), ast.Load()), [], [])
+    if takes is not None:
+        named = dict(zip([one.arg for one in takes.args][-len(takes.defaults) :], takes.defaults, strict=False))
+        named |= {one.arg: value for one, value in zip(takes.kwonlyargs, takes.kw_defaults, strict=True) if value}
+        needed = {one.arg for one in (*takes.args[1:], *takes.kwonlyargs)} - named.keys() - {*(words or ())}
+        if needed or (
+            words is None and not all(_never_given(name, key, value, context) for key, value in named.items())
+        ):
+            return None
+    given_words = [ast.keyword(key, ast.Constant(value)) for key, value in (words or {}).items()]
+    made = ast.Call(ast.Name(program.called(name), ast.Load()), [], given_words)
     set_receivers(made, [name])
     return made
+
+
+def _never_given(cls: str, name: str, default: ast.expr, context: Context) -> bool:
+    """Whether an argument of a constructor was its default wherever the constructor reads it."""
+    _, node = context.program.class_of(cls) or ("", ast.Pass())
+    inits = [one for one in ast.walk(node) if isinstance(one, ast.FunctionDef) and one.name == "__init__"]
+    read = [one for init in inits for one in ast.walk(init) if isinstance(one, ast.Name) and one.id == name]
+    seen = [constants_of(one) for one in read if kinds_of(one)]
+    return all(one is not None and literal(default)[0] and one == [literal(default)[1]] for one in seen)
 
 
 @handles(syntax=[ast.Attribute])
@@ -320,43 +380,6 @@ def constant_of_module(node: ast.Attribute, context: Context) -> ast.expr | None
     if len(kinds) != 1 or not isinstance(kinds[0], PythonModule):
         return None
     return context.program.constant(kinds[0].name, node.attr, constants_of(node))
-
-
-@handles(syntax=[ast.Attribute])
-def size_of_layer(node: ast.Attribute, context: Context) -> ast.expr | None:
-    """`padding_of(conv.padding, 2)` for `conv.padding`, of which MindSpore keeps one number or four; other sizes of
-    pooling, and of layers of several kinds, by `layer_size(layer, "stride")`. None for what is the same there."""
-    kinds = kinds_of(node.value)
-    if node.attr not in SIZES or not isinstance(node.ctx, ast.Load) or not always(kinds, ModuleKind):
-        return None
-    rows = [context.program.torch_base(kind.cls) for kind in kinds if isinstance(kind, ModuleKind)]
-    layers = {row.torch.removeprefix("torch.nn.") if row is not None else "" for row in rows}
-    kept_by_torch = all(node.attr in TABLES["not_kept"].get(f"torch.nn.{n}", ()) for n in layers)
-    if kept_by_torch and ast.unparse(node.value) == "self":
-        return None  # its class keeps torch's
-    ranks = {name[-2:] for name in layers}
-    convolutions = all(name.startswith("Conv") for name in layers)
-    named = any(isinstance(one, str) for one in constants_of(node) or ())
-    if named or not all(name.startswith(SIZED) for name in layers):
-        return None
-    if node.attr == "padding" and convolutions and len(ranks) == 1:
-        if _for_convolution(node, context):
-            return None
-        rank = ast.Constant(int(ranks.pop()[0]))
-        return ast.Call(context.name("msmigrate.nn.padding_of"), [context.generic_visit(node), rank], [])
-    kept = convolutions or (ranks <= {"2d", "3d"} and node.attr in ("kernel_size", "stride"))
-    if kept and node.attr != "padding" and (len(ranks) == 1 or not convolutions):
-        return None
-    return ast.Call(context.name("msmigrate.nn.layer_size"), [context.visit(node.value), ast.Constant(node.attr)], [])
-
-
-def _for_convolution(node: ast.Attribute, context: Context) -> bool:
-    """Whether a convolution is given this padding as it is, and it was the same for all dimensions."""
-    even = all(isinstance(one, tuple) and len({*one}) == 1 for one in constants_of(node) or [()])
-    calls = [one for one in ast.walk(context.function or node) if isinstance(one, ast.Call)]
-    given = {id(one): call for call in calls for one in (*call.args, *(word.value for word in call.keywords))}
-    called = callees_of(given[id(node)]) if id(node) in given else []
-    return even and bool(called) and all(".conv" in name for name in called)
 
 
 @handles(syntax=[ast.Attribute])

@@ -35,7 +35,7 @@ from ..observe.observations import (
     kinds_of,
     of_constant,
 )
-from .argument_kinds import where_it_is_made
+from .argument_kinds import kinds_read, where_it_is_made
 from .context import UNSEEN, Context, Program, Stage, Unwritable, handles, row_of
 from .memory import writes_into
 from .signatures import OF_TENSORS, SOME_TENSOR, gives
@@ -377,7 +377,8 @@ def layers_made(owner: str, attribute: str, program: Program) -> list[Kind]:
             if isinstance(made, ast.Call):
                 local = ast.unparse(made.func) in local_names(function)
                 name = "" if local else program.names(file).name(made.func)
-                kinds = [CallableKind("class", name)] if name else given.get(ast.unparse(made.func), [])
+                read = kinds_read(made.func, function) or given.get(ast.unparse(made.func), [])
+                kinds = [CallableKind("class", name)] if name else read
                 kinds = kinds or _chosen(made.func, file, function, program)
             classes = [kind.name for kind in kinds if isinstance(kind, CallableKind)]
             if classes and len(classes) == len(kinds) and all(of_modules(cls, program) for cls in classes):

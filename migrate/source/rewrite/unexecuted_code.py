@@ -506,8 +506,8 @@ class Reader:
             elif isinstance(kind, CallableKind) and "<locals>" in kind.name and (handed or self.inner):
                 names.append("builtins.object.__call__")  # written where it is defined
                 results += self.inner.get(ast.unparse(function), [UNSEEN])
-            elif isinstance(kind, CallableKind) and kind.what != "partial":
-                names.append(self._known(kind.name))
+            elif isinstance(kind, CallableKind):
+                names.append(f"{'partial ' * (kind.what == 'partial')}{self._known(kind.name)}")
                 results += self.expression(node.args[0]) if kind.name in NORMS and node.args else self._given(kind.name)
             elif self.resolve(function).partition(".")[0] in COMPUTING:
                 names.append(self.resolve(function))

@@ -188,10 +188,11 @@ class Cut(nn.Cell):
 
     def construct(self, images: Tensor, labels: Tensor) -> Any:
         total, losses = [ops.zeros_like(weight) for weight in self.optimizer.parameters], 0.0
-        for x, y in zip(ops.chunk(images, self.parts), ops.chunk(labels, self.parts), strict=True):
-            loss, grads = self.grad_fn(x, y)
+        x, y = ops.chunk(images, self.parts), ops.chunk(labels, self.parts)
+        for part in range(self.parts):
+            loss, grads = self.grad_fn(x[part], y[part])
             grads = clipped(grads, self.by if self.each else "")
-            total = [one + grad / self.parts for one, grad in zip(total, grads, strict=True)]
+            total = [total[i] + grads[i] / self.parts for i in range(len(total))]  # graph mode has no zip(strict=…)
             losses += loss / self.parts
         self.optimizer(tuple(total) if self.each else clipped(total, self.by))
         return losses

@@ -48,7 +48,7 @@ NAMED = [
     ("trainer", "sens=64.0, fault='scale left'", "a loss scale of 64 is not taken out"),
     ("trainer", "fault='average without buffers'", "the moving average does not hold bn.running_mean"),
     ("trainer", "fault='averaged before'", "taken before the update"),
-    ("trainer", "decay=0.99", "keeps 0.99 of itself, torch's 0.9"),
+    ("trainer", "decay=0.99", "keeps a share of 0.99 of itself, torch's 0.9"),
     ("trainer(calls=2)", "calls=2, fault='sums kept'", "MindSpore's step keeps its gradients"),
     ("trainer(clip=0.05)", "clip=0.05, fault='clipped before the reducer'", "before the reducer averages them"),
 ]

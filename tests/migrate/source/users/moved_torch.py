@@ -1,9 +1,10 @@
-"""Small models that move their tensors, that say numbers in texts, and that take some of their layers."""
+"""Small models that move their tensors, that say numbers in texts, and that take or look up some of their layers."""
 
 from __future__ import annotations
 
 import torch
 import torch.nn as nn
+from torch.utils.checkpoint import checkpoint_sequential
 
 PLACE = torch.device("cuda:0")
 
@@ -132,3 +133,133 @@ def all_of_its_layers():
 def some_of_its_layers():
     torch.manual_seed(0)
     return Layers(some=True), (torch.randn(3, 4),)
+
+
+class Sparing(nn.Module):
+    """Its layers one after the other, in parts that are computed again in the backward pass."""
+
+    def __init__(self, count=3):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Sequential(nn.Linear(4, 4), nn.Tanh()) for _ in range(count)])
+        self.tail = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+
+    def forward(self, x):
+        x = checkpoint_sequential(self.layers, 2, x, use_reentrant=False)
+        x = checkpoint_sequential(self.tail, segments=1, input=x, use_reentrant=False)
+        return checkpoint_sequential([self.tail[0], torch.tanh], 1, x)
+
+
+def in_checkpointed_parts():
+    torch.manual_seed(0)
+    return Sparing(), (torch.randn(3, 4),)
+
+
+class Made(dict):
+    """A table that makes what it is asked for."""
+
+    def __getitem__(self, key):
+        made = super().__getitem__(key)
+        kind, words = made if isinstance(made, tuple) else (made, {})
+        return kind(**words)
+
+
+class Widths(dict):
+    def __missing__(self, key):
+        return 2 * len(key)
+
+
+class Times(nn.Module):
+    def __init__(self, by=2.0):
+        super().__init__()
+        self.by = by
+
+    def forward(self, x):
+        return x * self.by
+
+
+class Half(nn.Module):
+    def forward(self, x):
+        return x / 2
+
+
+LAYERS = Made({"times": (Times, {"by": 3.0}), "half": Half})
+WIDTHS = Widths(narrow=4)
+
+
+class Looks(nn.Module):
+    def __init__(self, kind="times", width="narrow"):
+        super().__init__()
+        self.act = LAYERS[kind]
+        self.fc = nn.Linear(4, WIDTHS[width])
+        self.more = nn.Linear(WIDTHS["ab"], 2)
+
+    def forward(self, x):
+        return self.act(self.more(self.fc(x)))
+
+
+def looks_up_by_itself():
+    torch.manual_seed(0)
+    return Looks(), (torch.randn(3, 4),)
+
+
+class Deep(nn.Module):
+    """Convolutions back to a volume, whose padding comes by name, and as now one number and now three."""
+
+    def __init__(self, pad=(1, 0, 1), **words):
+        super().__init__()
+        self.first = nn.ConvTranspose3d(2, 3, bias=False, **words)
+        self.second = nn.ConvTranspose3d(3, 2, 3, padding=pad, stride=(1, 2, 2))
+        self.third = nn.ConvTranspose3d(2, 2, 3, padding=words["padding"] - 1)
+
+    def forward(self, x):
+        return self.third(self.second(self.first(x)))
+
+
+def back_to_a_volume():
+    torch.manual_seed(0)
+    return Deep(kernel_size=4, padding=1, stride=2), (torch.randn(1, 2, 3, 3, 3),)
+
+
+class Registry:
+    """Layers by their names, as many projects register them."""
+
+    def __init__(self):
+        self.kinds = {}
+
+    def add(self, name, kind):
+        self.kinds[name] = kind
+
+    def build(self, name, **words):
+        return self.kinds[name](**words)
+
+    def get(self, name):
+        return self.kinds[name]
+
+
+KINDS = Registry()
+KINDS.add("drop", nn.Dropout)
+KINDS.add("bent", nn.LeakyReLU)
+KINDS.add("plain", nn.ReLU)
+KINDS.add("times", Times)
+
+
+class Built(nn.Module):
+    def __init__(self, rate=0.3, by=2.0, classes=True):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.plain = KINDS.build("plain", inplace=False)
+        self.bent = KINDS.get("bent")(0.3) if classes else KINDS.build("bent", negative_slope=rate)
+        self.times = KINDS.get("times")(by=4.0) if classes else KINDS.build("times", by=by)
+
+    def forward(self, x):
+        return self.times(self.bent(self.plain(self.fc(x)) - 0.1))
+
+
+def builds_by_classes():
+    torch.manual_seed(0)
+    return Built(), (torch.randn(3, 4),)
+
+
+def builds_with_arguments():
+    torch.manual_seed(0)
+    return Built(by=3.0, classes=False), (torch.randn(3, 4),)

@@ -1,4 +1,4 @@
-"""Tensors and layers that are moved, numbers in texts, and some of a model's layers."""
+"""Tensors and layers that are moved, numbers in texts, and some of a model's layers, taken or looked up."""
 
 from __future__ import annotations
 
@@ -44,3 +44,33 @@ def test_some_of_the_layers_of_a_list(users: Users) -> None:
         found.agrees()
         found.holds("for block in list(self.blocks)[:-1]:", "for layer in list(self.tail)[1:]:")
     assert not unrun.source.not_run
+
+
+def test_layers_in_parts_that_are_checkpointed(users: Users) -> None:
+    found = users["in_checkpointed_parts"]
+    found.agrees()
+    found.holds("x = in_turn(list(self.layers), x)", "return in_turn([self.tail[0], ops.tanh], x)")
+
+
+def test_dictionaries_that_look_up_by_themselves_are_their_classes(users: Users) -> None:
+    """They were plain dictionaries."""
+    found = users["looks_up_by_itself"]
+    found.agrees()
+    found.holds(
+        "class Widths(dict):\n\n    def __missing__(self, key):\n        return 2 * len(key)",
+        "WIDTHS = Widths(narrow=4)",
+    )
+    found.holds("raise NotImplementedError(\"moved_torch.py:192: when this was written, kind was 'times'\")")
+
+
+def test_computed_paddings_of_convolutions_back_to_a_volume(users: Users) -> None:
+    users["back_to_a_volume"].agrees(apart=1e-4)
+
+
+def test_layers_that_a_registry_makes_have_its_arguments_or_are_refused(users: Users) -> None:
+    """They had their classes' defaults: a Dropout of 0.3 was one of 0.5."""
+    users["builds_by_classes"].agrees()
+    users["builds_by_classes"].holds("nn.LeakyReLU(alpha=0.3)", "Times(by=4.0)")
+    problems = [one.text for one in users["builds_with_arguments"].source.problems]
+    assert len(problems) == 2 and all("which may have been given arguments" in text for text in problems), problems
+    assert "torch.nn.LeakyReLU" in problems[0] and "Times" in problems[1]

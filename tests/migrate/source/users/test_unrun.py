@@ -246,3 +246,12 @@ def test_functions_and_classes_in_variables_have_torchs_defaults(users: Users) -
         )
     ran.holds("'far': partial(ops.smooth_l1_loss, reduction='mean')")
     unrun.holds("if layer is not nn.Identity:", "when this was written, layer was torch.nn.Identity')")
+
+
+def test_layers_of_classes_that_are_handed_on_with_arguments(users: Users) -> None:
+    unrun, ran = users["handed"], users["handed_deep"]
+    for found in (unrun, ran):
+        found.agrees()
+        found.holds("self.before = norm((width,))", "self.second = conv(3, 3, 3, stride=1)")
+        found.holds("self.bent = act()", "self.bound(self.bent(self.second(self.before(x))), max=2.0)")
+    assert not unrun.source.not_run

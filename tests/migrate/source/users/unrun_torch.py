@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from functools import wraps
+from functools import partial, wraps
 
 import numpy as np
 import torch
@@ -881,3 +881,41 @@ def by_value():
 def by_value_bent():
     torch.manual_seed(3)
     return ByValue(bent=True, penalty="far", normed=True), (torch.randn(3, 4, 4),)
+
+
+class Handed(nn.Module):
+    """Layers of classes that are handed on with some of their arguments, in a variable and as defaults."""
+
+    def __init__(
+        self,
+        width=4,
+        norm=None,
+        conv=partial(nn.Conv1d, padding=1, bias=False),
+        act=None,
+        bound=partial(torch.clamp, min=0.1),
+        deep=False,
+    ):
+        super().__init__()
+        norm = norm or partial(nn.LayerNorm, eps=1e-3)
+        act = act or partial(nn.LeakyReLU, 0.3)
+        self.norm, self.act, self.bound, self.deep = norm(width), act(), bound, deep
+        self.conv = conv(3, 3, 3)
+        if deep:
+            self.before = norm(width)
+            self.second = conv(3, 3, kernel_size=3, stride=1)
+            self.bent = act()
+
+    def forward(self, x):
+        if self.deep:
+            x = self.bound(self.bent(self.second(self.before(x))), max=2.0)
+        return self.act(self.conv(self.norm(x)))
+
+
+def handed():
+    torch.manual_seed(3)
+    return Handed(), (torch.randn(2, 3, 4),)
+
+
+def handed_deep():
+    torch.manual_seed(3)
+    return Handed(deep=True), (torch.randn(2, 3, 4),)

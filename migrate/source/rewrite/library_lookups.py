@@ -298,7 +298,7 @@ def _is_object(owner: ast.Name, context: Context) -> bool:
 
 
 def _is_dictionary(owner: ast.Name, context: Context) -> bool:
-    """Whether an object is of a class of the model's that derives from a dictionary, which is written with its methods."""
+    """Whether an object is a dictionary of the model's own class, which is written with its methods."""
     classes = [context.program.class_of(kind.cls) for kind in kinds_of(owner) if isinstance(kind, ObjectKind)]
     bases = [base for found in classes if found for base in found[1].bases]
     return any(

@@ -38,10 +38,12 @@ from .attention_and_recurrent import (
     run_packed,
 )
 from .containers import (
+    Mixed,
     NamedCells,
     OptionalCells,
     ParameterDict,
     ParameterList,
+    Rearranged,
     add_cell,
     buffer,
     change_layer,

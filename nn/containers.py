@@ -4,13 +4,52 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatch
 from functools import partial
 from typing import Any
 
-from mindspore import Parameter, nn, ops
+from mindspore import Parameter, Tensor, nn, ops
 from mindspore.common.initializer import Constant, HeUniform, Normal, Uniform, initializer
+
+
+class Rearranged(nn.Cell):
+    """A change of axes as a layer: a function of the tensor and of these sizes."""
+
+    def __init__(self, change: Callable[..., Tensor], *sizes: int) -> None:
+        super().__init__()
+        self.change, self.sizes = change, sizes
+
+    def construct(self, x: Tensor) -> Tensor:
+        """The changed tensor."""
+        return self.change(x, *self.sizes)
+
+
+class Mixed(nn.Cell):
+    """A product with a weight, between changes of axes, as a layer: a function of the tensor, the weight and the bias.
+
+    shape, bias_shape: their shapes, None without a bias. inputs: how many values make one of the result, by which
+    einops draws its weights. sizes: what the function is given besides.
+    """
+
+    def __init__(
+        self,
+        mix: Callable[..., Tensor],
+        shape: tuple[int, ...],
+        bias_shape: tuple[int, ...] | None,
+        inputs: int,
+        *sizes: int,
+    ) -> None:
+        super().__init__()
+        self.mix, self.sizes = mix, sizes
+        self.weight = Parameter(initializer(Uniform((3 / inputs) ** 0.5), shape))
+        self.bias = None
+        if bias_shape is not None:
+            self.bias = Parameter(initializer(Uniform((1 / inputs) ** 0.5), bias_shape))
+
+    def construct(self, x: Tensor) -> Tensor:
+        """The product."""
+        return self.mix(x, self.weight, self.bias, *self.sizes)
 
 
 class NamedCells(nn.Cell):

@@ -299,7 +299,9 @@ class FileBuilder(Program):
             return
         self.definitions[qualified] = ast.Pass()  # so that recursion ends
         self._needed(function.file, node)
-        made = self._translated(Context(self, function.file), node, self.called(qualified))
+        context = Context(self, function.file)
+        made = self._translated(context, node, self.called(qualified))
+        self.model.renamed |= context.adds
         del self.definitions[qualified]
         self.definitions[qualified] = made
 
@@ -351,8 +353,9 @@ class FileBuilder(Program):
             bases = [new if ast.unparse(base) == ast.unparse(old) else base for base in bases]
         if self.derives(qualified, "torch.nn.Sequential") and "nn.SequentialCell" in map(ast.unparse, bases):
             keep_cell_list(body)
-        if adds:
+        if adds and self.derives(qualified, MODULE):
             append(body, "self.update_parameters_name()")
+        self.model.renamed |= adds and not self.derives(qualified, MODULE)
         kept = [item for item in node.decorator_list if names_and_imports.of_python(item, self, file)]  # dataclass
         for decorator in kept:
             self._named(file, decorator)

@@ -1,7 +1,7 @@
 """Calls that are written by the kinds of what they are given: by a template, for complex tensors, as torch.fft gives
 them, for tensors of several dtypes that are joined, the labels of a cross-entropy, the weights of losses, NumPy's and
-whole numbers; calls of one of several classes that a variable holds, stacks of layers and checks of an input; and a
-layer's parameter that is assigned."""
+whole numbers; calls of one of several classes that a variable holds, stacks of layers and checks of an input; a layer's
+parameter that is assigned; and hooks, functions that are called with a gradient or with what a layer is given."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import copy
 from collections.abc import Iterable, Mapping, Sequence
 
 from ....mappings.rows import Row
-from ...library_names import COUNTERPARTS, TABLES
+from ...library_names import CELL_METHODS, COUNTERPARTS, TABLES
 from ...source_files import literal
 from ..observe.observations import (
     UNKNOWN_RANK,
+    CallableKind,
     Kind,
     ModuleKind,
     ObjectKind,
@@ -25,11 +26,12 @@ from ..observe.observations import (
     callees_of,
     kinds_of,
     of_constant,
+    reached,
     replacing,
     set_callee,
     set_kinds,
 )
-from .context import Context, Namer, ObservedArgument, Stage, Unwritable, fill_template, handles
+from .context import Context, Namer, ObservedArgument, Problem, Stage, Unwritable, fill_template, handles
 
 F = "msmigrate.nn.functional."
 DRAWN = {f"torch.{one}": f"mindspore.ops.{one}" for one in ("rand", "randn")}  # of sizes that are written out
@@ -371,3 +373,155 @@ def _says_no_cause(cls: str, call: ast.Call, context: Context) -> None:
         read = [n for n in inside if isinstance(n, ast.Name) and n.id.endswith("is_causal") and id(n) not in handed]
         if read:
             raise Unwritable(f"{ast.unparse(call.func)} of {cls}, whose forward reads {read[0].id}: write a ModuleList")
+
+
+HOOKS: dict[str, str] = TABLES["hooks"]
+OF_MODULES = {*CELL_METHODS, *(name.rpartition(".")[2] for name in HOOKS if "Module" in name)} - {"forward"}
+OF_GRADIENT, OLD, KEEPS = (
+    f"torch.{name}" for name in ("Tensor.register_hook", "nn.Module.register_backward_hook", "Tensor.retain_grad")
+)
+GRADIENTS = "torch.is_grad_enabled"
+OTHERWISE_CALLED = {*TABLES["forwards"], *TABLES["by_position"]}  # MindSpore's layers take other arguments
+OF_EACH_VALUE = {"clamp", "clip", "clamp_min", "clamp_max", "nan_to_num"}
+
+
+@handles(*HOOKS)
+def hook(call: ast.Call, context: Context) -> ast.expr:
+    """`layer.register_backward_hook(f)` for `layer.register_full_backward_hook(f)`, and so for the other hooks."""
+    (name, *others), function = callees_of(call), call.func
+    if others or not isinstance(function, ast.Attribute):
+        raise Unwritable(f"{ast.unparse(function)}, which is not always the same method")
+    text, kinds = ast.unparse(call), kinds_of(function.value)
+    layers = sorted({k.cls for k in kinds if isinstance(k, ModuleKind) and k.cls in OTHERWISE_CALLED})
+    if layers and not _passes_over_inputs(call, context):
+        raise Unwritable(f"{text}: MindSpore's {' and '.join(layers)} has other inputs, which this function reads")
+    if name == OLD and not _passes_over_inputs(call, context, gives=False):
+        raise Unwritable(f"{text} gives the gradients of a layer's last operation: call register_full_backward_hook")
+    if bool(kinds) and all(isinstance(kind, TensorKind) and kind.parameter for kind in kinds):
+        _has_its_shape(function.value, call, context)
+    made = context.kept(call)
+    assert isinstance(made.func, ast.Attribute)
+    made.func.attr = HOOKS[name]
+    if HOOKS[name] != "remove":
+        _list(
+            f"{text} is written for PyNative mode: graph mode compiles few such functions, and these keep nothing",
+            call,
+            context,
+        )
+    return made
+
+
+def by_construct(call: ast.Call, context: Context) -> ast.Call:
+    """`layer.construct(x)` for `layer(x)`, where the user's files give layers hooks."""
+    names = OF_MODULES - {*CELL_METHODS}
+    nodes = (node for file in context.program.own_files for node in ast.walk(context.program.tree(file)))
+    if any(isinstance(node, ast.Attribute) and node.attr in names for node in nodes):
+        call.func = ast.Attribute(call.func, "construct", ast.Load())
+    return call
+
+
+def _passes_over_inputs(call: ast.Call, context: Context, *, gives: bool = True) -> bool:
+    """Whether a hook's function does not read what the layer is given, or the gradients of that; gives: and may give
+    something back."""
+    functions = _functions(call, context)
+    for node in functions:
+        inside = [*ast.walk(node)]
+        back = isinstance(node, ast.Lambda) or any(isinstance(n, ast.Return) and n.value is not None for n in inside)
+        takes = [one.arg for one in node.args.args if one.arg != "self"]
+        read = {one.id for one in inside if isinstance(one, ast.Name)}
+        if len(takes) < 2 or takes[1] in read or (back and not gives):
+            return False
+    return bool(functions)
+
+
+def _functions(call: ast.Call, context: Context) -> list[ast.FunctionDef | ast.Lambda]:
+    """The functions that a hook calls; none where one of them is not known."""
+    first = call.args[0] if call.args else None
+    if isinstance(first, ast.Lambda):
+        return [first]
+    inner = {one.name: one for one in ast.walk(context.function or call) if isinstance(one, ast.FunctionDef)}
+    found = list[ast.FunctionDef | ast.Lambda]()
+    for kind in kinds_of(first) if first is not None else ():
+        name = kind.name if isinstance(kind, CallableKind) else ""
+        ran = context.program.functions.get(name)
+        node = context.program.node(ran) if ran is not None else inner.get(name.rpartition(".")[2])
+        if not isinstance(node, ast.FunctionDef):
+            return []
+        found.append(node)
+    return found
+
+
+def _has_its_shape(parameter: ast.expr, call: ast.Call, context: Context) -> None:
+    """Raise Unwritable where a parameter may have another shape in MindSpore, and the function that gets its gradient
+    does more than limit each value."""
+    owner = kinds_of(parameter.value) if isinstance(parameter, ast.Attribute) else []
+    named = {kind.cls for kind in owner if isinstance(kind, ModuleKind)}
+    classes = named or {bases[0] for bases in context.program.facts.classes.values()}
+    rows = [row for row in map(context.program.torch_base, classes) if row is not None]
+    rows = [row for row in rows if any(state.verb for state in row.state)]
+    functions = _functions(call, context)
+    if rows and not (functions and all(map(_of_each_value, functions))):
+        names = " and ".join(sorted(row.torch for row in rows))
+        raise Unwritable(f"{ast.unparse(call)}: parameters of {names} have other shapes in MindSpore")
+
+
+def _of_each_value(node: ast.FunctionDef | ast.Lambda) -> bool:
+    """Whether a function computes with its argument and numbers alone, each value by itself."""
+    calls = [one for one in ast.walk(node) if isinstance(one, ast.Call)]
+    names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    attributes = {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+    limits = all(isinstance(one.func, ast.Attribute) for one in calls) and attributes <= OF_EACH_VALUE
+    return limits and names <= {"torch", *(one.arg for one in node.args.args)}
+
+
+def _list(text: str, node: ast.expr, context: Context) -> None:
+    """Note what the new file lacks, once."""
+    problem = Problem(context.file, node.lineno, text)
+    context.program.left_out += [problem] if problem not in context.program.left_out else []
+
+
+@handles(KEEPS, stage=Stage.STATEMENT)
+def kept_gradient(call: ast.Call, context: Context) -> list[ast.stmt]:
+    """Nothing: a gradient that torch keeps for who reads it after the step is no part of what a model computes."""
+    text = f"{ast.unparse(call)}: torch keeps this gradient; in MindSpore mindspore.grad of a function of it gives it"
+    _list(text, call, context)
+    return []
+
+
+def hooks_anyway(body: list[ast.stmt]) -> list[ast.stmt]:
+    """A block, with `h.register_hook(f)` in place of `if h.requires_grad: h.register_hook(f)`: without a gradient there
+    is none to call it with."""
+    return [one for statement in body for one in (_hooks(statement) or [statement])]
+
+
+def _hooks(node: ast.stmt) -> list[ast.stmt]:
+    """The statements in place of such a question; none for any other statement."""
+    if not isinstance(node, ast.If) or node.orelse or not all(map(_is_hook, node.body)):
+        return []
+    terms = node.test.values if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And) else [node.test]
+    left = [one for one in terms if not _asks_gradient(one)]
+    if len(left) == len(terms):
+        return []
+    if not left and reached(node.body[0]):
+        return node.body
+    test = ast.BoolOp(ast.And(), left) if len(left) > 1 else left[0] if left else ast.Constant(True)
+    return [replacing(ast.If(ast.copy_location(test, node.test), node.body, []), node)]
+
+
+def _is_hook(node: ast.stmt) -> bool:
+    """Whether a statement only registers a hook on a tensor, or has its gradient kept."""
+    call = node.value if isinstance(node, (ast.Expr, ast.Assign)) else None
+    methods = [one.rpartition(".")[2] for one in (OF_GRADIENT, KEEPS)]
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in methods
+
+
+def _asks_gradient(node: ast.expr) -> bool:
+    """Whether an expression asks whether there is a gradient."""
+    match node:
+        case ast.Attribute(_, "requires_grad") | ast.Compare(
+            ast.Attribute(_, "grad_fn"), [ast.IsNot()], [ast.Constant(None)]
+        ):
+            return True
+        case ast.Call(function, [], []):
+            return ast.unparse(function) == GRADIENTS
+    return False

@@ -21,6 +21,7 @@ from ..observe.observations import (
     replacing,
     set_callee,
 )
+from .argument_kinds import by_construct
 from .context import UNSEEN, Context, Problem, Stage, Unwritable, handles, row_of
 from .devices_and_no_grad import flag_of
 from .replaced_methods import beside_property, named_cells
@@ -43,13 +44,9 @@ ADDED = "msmigrate.nn.functional.added_mask"
 KEPT_CALLS: dict[str, str] = TABLES["kept_calls"]
 OWNERS = [f"torch.nn.{one}." for one in ("Module", "Sequential", "ModuleList", "ModuleDict", "ParameterList")]
 # what makes a layer's weight computed from other parameters -> its counterpart
-NORMS = {
-    f"torch.nn.utils.{place}{name}": f"msmigrate.nn.{name}"
-    for name in ("weight_norm", "spectral_norm")
-    for place in ("", f"{name}.", "parametrizations.")
-}
-_REMOVING = [(of, n) for n in ("weight_norm", "spectral_norm") for of in ("", f"{n}.")]
-NORMS |= {f"torch.nn.utils.{of}remove_{n}": "msmigrate.nn.remove_norm" for of, n in _REMOVING}
+_KINDS = [(of, n) for n in ("weight_norm", "spectral_norm") for of in ("", f"{n}.", "parametrizations.")]
+NORMS = {f"torch.nn.utils.{of}{n}": f"msmigrate.nn.{n}" for of, n in _KINDS}
+NORMS |= {f"torch.nn.utils.{of}remove_{n}": "msmigrate.nn.remove_norm" for of, n in _KINDS if "para" not in of}
 NORMED = ("Linear", *(f"{kind}{rank}d" for kind in ("Conv", "ConvTranspose") for rank in (1, 2, 3)))
 GROWING = {"append", "extend", "insert", "update"}
 PARAMETERS_OF = {"parameters", "named_parameters"}  # MindSpore's counterparts give buffers as well
@@ -150,7 +147,7 @@ def loading_hook(call: ast.Call, context: Context) -> list[ast.stmt]:
 
 @handles("torch.nn.*")
 def called_forward(call: ast.Call, context: Context) -> ast.expr | None:
-    """`layer.forward(x)` of a torch layer as `layer(x)`."""
+    """`layer.forward(x)` of a torch layer as `layer(x)`; it calls no hooks, so with such `layer.construct(x)`."""
     callees = callees_of(call)
     if not isinstance(call.func, ast.Attribute) or not always(kinds_of(call.func.value), ModuleKind):
         return None  # `super().forward(x)` and `nn.Linear.forward(self, x)` call a base class
@@ -158,8 +155,8 @@ def called_forward(call: ast.Call, context: Context) -> ast.expr | None:
         return None
     called = replacing(ast.Call(call.func.value, call.args, call.keywords), call)
     set_callee(call.func.value, *(f"module {name.removesuffix('.forward')}" for name in callees))
-    found: ast.expr = context.visit(called)
-    return found
+    found: ast.Call = context.visit(called)
+    return by_construct(found, context)
 
 
 @handles(*BUFFERS)

@@ -212,7 +212,7 @@ def _decorator(node: ast.expr, context: Context) -> str:
 
 def _normalise(function: ast.FunctionDef, context: Context) -> None:
     """Rewrite what Graph mode does not compile, and what MindSpore's CPU does not compute; in place."""
-    in_blocks(function, name_lambdas)
+    in_blocks(function, lambda body: argument_kinds.hooks_anyway(name_lambdas(body)))
     if not context.in_python:
         name_kwargs(function, context.program)
         list_mapped(function)

@@ -7,7 +7,7 @@ from functools import partial
 import torch
 import torchvision
 from einops import einsum, pack, parse_shape, rearrange, reduce, repeat, unpack
-from einops.layers.torch import Rearrange, Reduce
+from einops.layers.torch import EinMix, Rearrange, Reduce
 from torch import int32, nn, tensor
 from torch.nn.utils.parametrizations import weight_norm
 
@@ -542,3 +542,46 @@ class GivenPatterns(nn.Module):
 
 def given_patterns():
     return GivenPatterns(), (torch.randn(2, 3, 4, 4),)
+
+
+class Rearranged(nn.Module):
+    """A class of one's own with the name of one of msmigrate's."""
+
+    def forward(self, x):
+        return x * 2
+
+
+class Mixes(nn.Module):
+    """Products with a weight along any axes: of groups, of `...`, of each value, with sums over an axis."""
+
+    def __init__(self, dim=6, heads=2, **sizes):
+        super().__init__()
+        self.dense = EinMix("b t c -> b t c1", weight_shape="c c1", bias_shape="c1", c=dim, c1=4)
+        self.along = EinMix("b t c -> b t0 c", "t t0", "t0", t=3, t0=5)
+        self.heads = EinMix("b t (h c) -> b h t c1", weight_shape="h c c1", h=heads, c=3, c1=4)
+        self.scale = EinMix("b h t c -> b t (h c)", weight_shape="h c", bias_shape="h c", h=heads, c=4)
+        self.patches = EinMix("b (t p) (c q) -> b (t c) d", weight_shape="p q d", bias_shape="d", p=3, q=2, d=dim)
+        self.rest = EinMix("... (x w) -> ... w b", weight_shape="x w b", bias_shape="w b", **sizes)
+        self.sums = EinMix("b t w c -> t (b w)", weight_shape="t w", t=3, w=2)
+        self.change = nn.Sequential(Rearrange("b t c -> t b c"), Rearranged())
+
+    def forward(self, x):
+        whole = self.along(self.dense(x)), self.scale(self.heads(x)), self.patches(x)
+        return (*whole, self.sums(self.rest(x)), self.change(x))
+
+
+def einops_products():
+    return Mixes(x=3, w=2, b=4), [torch.randn(2, 3, 6)]
+
+
+class MixesOther(nn.Module):
+    def __init__(self, pattern="b c -> b d"):
+        super().__init__()
+        self.mix = EinMix(pattern, weight_shape="c d", c=6, d=4)
+
+    def forward(self, x):
+        return self.mix(x)
+
+
+def einops_product_by_an_argument():
+    return MixesOther(), [torch.randn(2, 6)]

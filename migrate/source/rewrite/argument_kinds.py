@@ -1,20 +1,23 @@
 """Calls that are written by the kinds of what they are given: by a template, for complex tensors, as torch.fft gives
 them, for tensors of several dtypes that are joined, the labels of a cross-entropy, the weights of losses, NumPy's and
 whole numbers; calls of one of several classes that a variable holds, stacks of layers and checks of an input; a layer's
-parameter that is assigned; and hooks, functions that are called with a gradient or with what a layer is given."""
+parameter that is assigned, and states that are read and loaded; and hooks, which are called with a gradient, or with
+what a layer is given."""
 
 from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from ....mappings.rows import Row
-from ...library_names import CELL_METHODS, COUNTERPARTS, TABLES
+from ...library_names import CELL_METHODS, CONTAINERS, COUNTERPARTS, TABLES
 from ...source_files import literal
 from ..observe.observations import (
     UNKNOWN_RANK,
     CallableKind,
+    DictKind,
     Kind,
     ModuleKind,
     ObjectKind,
@@ -375,6 +378,36 @@ def _says_no_cause(cls: str, call: ast.Call, context: Context) -> None:
             raise Unwritable(f"{ast.unparse(call.func)} of {cls}, whose forward reads {read[0].id}: write a ModuleList")
 
 
+IN_PLACE = re.compile(r"(?!requires_grad_)[a-z]\w*[a-z0-9]_|__setitem__")
+READING = {"load_state_dict", "update", "len", "list", "dict", "zip", "enumerate", "sorted", "set", "tuple", "iter"}
+READING |= {"OrderedDict", "print", "any", "all", "isinstance", "reversed", "type"}
+HANDED = "handed"  # marks a state that is only loaded
+STATES = {f"torch.nn.Module.{name}": name for name in ("state_dict", "load_state_dict")}
+
+
+@handles(*STATES)
+def state(call: ast.Call, context: Context) -> ast.expr:
+    """`load_state_dict(self.teacher, state_dict(self.student))` for `self.teacher.load_state_dict(…)`, where a model is
+    made: by torch's names, which the code may look into."""
+    (name, *others), function = callees_of(call), call.func
+    if others or not context.builds or not isinstance(function, ast.Attribute):
+        raise Unwritable(f"{ast.unparse(call)}: a state is read and loaded where a model is made, and not as it runs")
+    words = [word for word in call.keywords if word.arg != "assign"]
+    if len(call.args) > 2 or any(word.arg not in ("state_dict", "strict") for word in words):
+        raise Unwritable(f"{ast.unparse(call)}: with other arguments than the state and strict")
+    inner = [one for one in (*call.args, *(word.value for word in words)) if isinstance(one, ast.Call)]
+    direct = [one for one in inner if callees_of(one) == ["torch.nn.Module.state_dict"]]  # handed on as it is
+    for one in direct:
+        vars(one)[HANDED] = True
+    if not direct and HANDED not in vars(call):
+        _has_its_shape(function.value, call, context)
+    if STATES[name] == "state_dict" and HANDED not in vars(call) and (written := _writes_into_values(context)):
+        raise Unwritable(f"{ast.unparse(call)}: {written} may write into what this gives: write it with parameters")
+    given = [context.visit(one) for one in (function.value, *call.args)]
+    named = [ast.keyword(str(word.arg).replace("_dict", ""), context.visit(word.value)) for word in words]
+    return ast.Call(context.name(f"msmigrate.nn.{STATES[name]}"), given, named)
+
+
 HOOKS: dict[str, str] = TABLES["hooks"]
 OF_MODULES = {*CELL_METHODS, *(name.rpartition(".")[2] for name in HOOKS if "Module" in name)} - {"forward"}
 OF_GRADIENT, OLD, KEEPS = (
@@ -398,7 +431,7 @@ def hook(call: ast.Call, context: Context) -> ast.expr:
     if name == OLD and not _passes_over_inputs(call, context, gives=False):
         raise Unwritable(f"{text} gives the gradients of a layer's last operation: call register_full_backward_hook")
     if bool(kinds) and all(isinstance(kind, TensorKind) and kind.parameter for kind in kinds):
-        _has_its_shape(function.value, call, context)
+        _has_its_shape(function.value.value if isinstance(function.value, ast.Attribute) else call, call, context)
     made = context.kept(call)
     assert isinstance(made.func, ast.Attribute)
     made.func.attr = HOOKS[name]
@@ -451,12 +484,46 @@ def _functions(call: ast.Call, context: Context) -> list[ast.FunctionDef | ast.L
     return found
 
 
-def _has_its_shape(parameter: ast.expr, call: ast.Call, context: Context) -> None:
-    """Raise Unwritable where a parameter may have another shape in MindSpore, and the function that gets its gradient
-    does more than limit each value."""
-    owner = kinds_of(parameter.value) if isinstance(parameter, ast.Attribute) else []
-    named = {kind.cls for kind in owner if isinstance(kind, ModuleKind)}
-    classes = named or {bases[0] for bases in context.program.facts.classes.values()}
+def _writes_into_values(context: Context) -> str:
+    """A statement of the function that may write into the tensors of a state, or hand them on; empty without any."""
+    for node in ast.walk(context.function) if context.function is not None else ():
+        match node:
+            case ast.Call(ast.Attribute(owner, name)) if IN_PLACE.fullmatch(name) and _is_plain(owner):
+                return ast.unparse(node)
+            case ast.AugAssign(target) | ast.Assign([ast.Attribute(target, "data")]) if _is_plain(target):
+                return ast.unparse(node)
+            case ast.Assign([ast.Subscript(target)]) if _is_plain(target):
+                return ast.unparse(node)
+            case ast.Call(function, given, words) if not _reads(ast.unparse(function)):
+                if any(map(_is_state, (*given, *(word.value for word in words)))):
+                    return ast.unparse(node)
+    return ""
+
+
+def _reads(function: str) -> bool:
+    """Whether a function of this name only reads a dictionary."""
+    return function in ("copy.copy", "copy.deepcopy") or function.rpartition(".")[2] in READING
+
+
+def _is_state(node: ast.expr) -> bool:
+    """Whether it was a dictionary of tensors that are no parameters, or one of too many entries to say."""
+    kinds = [] if isinstance(node, ast.Dict) else [kind for kind in kinds_of(node) if isinstance(kind, DictKind)]
+    values = [[one for _, one in kind.entries] for kind in kinds]
+    return any(not one or any(isinstance(v, TensorKind) and not v.parameter for v in one) for one in values)
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """Whether it was a tensor that is no parameter, now and then, or nothing is known of it."""
+    kinds = kinds_of(node)
+    return not kinds or any(isinstance(kind, TensorKind) and not kind.parameter for kind in kinds)
+
+
+def _has_its_shape(owner: ast.expr, call: ast.Call, context: Context) -> None:
+    """Raise Unwritable where a parameter of a layer, or of a net, may have another shape in MindSpore, and a function
+    that gets its gradient does more than limit each value."""
+    named = {kind.cls for kind in kinds_of(owner) if isinstance(kind, ModuleKind)}
+    plain = named and not any(name in context.program.translated or name in CONTAINERS for name in named)
+    classes = named if plain else {bases[0] for bases in context.program.facts.classes.values()}
     rows = [row for row in map(context.program.torch_base, classes) if row is not None]
     rows = [row for row in rows if any(state.verb for state in row.state)]
     functions = _functions(call, context)

@@ -133,10 +133,14 @@ def add_cell(sequential: nn.SequentialCell, name: str, cell: nn.Cell) -> None:
     sequential.cell_list = list(sequential.cells())
 
 
-def replace_cell(sequential: nn.SequentialCell, name: str, cell: nn.Cell) -> None:
-    """Put a cell in the place of one that a SequentialCell has by name."""
-    setattr(sequential, name, cell)
-    sequential.cell_list = list(sequential.cells())
+def replace_cell(owner: nn.Cell, name: str, cell: nn.Cell) -> None:
+    """Put a cell under a name, also into one that keeps a list of its cells."""
+    if isinstance(owner, NamedCells):
+        owner[name] = cell
+        return
+    setattr(owner, name, cell)
+    if isinstance(owner, nn.SequentialCell):
+        owner.cell_list = list(owner.cells())
 
 
 def take_cell(cells: Any, index: int | slice) -> Any:

@@ -31,14 +31,13 @@ from ..observe.observations import (
 from ..rewrite import autograd_functions, control_flow, dataclasses_and_configs
 from ..rewrite.context import Context, Problem, Program
 from ..rewrite.library_lookups import keep_torchs_defaults
-from ..rewrite.modules import called_by_mindspore
 from ..rewrite.replaced_methods import as_construct, handed_methods
 from ..rewrite.rewriter import list_method, popped_names, rewrite_function, unseen_function, unseen_method
 from ..rewrite.signatures import SignatureRewriter, names_in
 from ..variations import Variation, variations
 from . import names_and_imports
 from .idle_layers import ChosenEntries, append, completed, freeze_idle_layers, keep_cell_list
-from .model_function import ModelFunction, hoisted
+from .model_function import ModelFunction, called_by_mindspore, hoisted
 from .names_and_imports import Imports, report_undefined, said_at_top, undefined
 from .unused_code import defines, fill_empty_blocks, is_dropped, lost_arguments, tidy
 

@@ -490,6 +490,8 @@ def _writes_into_values(context: Context) -> str:
         match node:
             case ast.Call(ast.Attribute(owner, name)) if IN_PLACE.fullmatch(name) and _is_plain(owner):
                 return ast.unparse(node)
+            case ast.Assign([ast.Attribute(ast.Attribute(_, "weight" | "bias"), "data")]):
+                continue
             case ast.AugAssign(target) | ast.Assign([ast.Attribute(target, "data")]) if _is_plain(target):
                 return ast.unparse(node)
             case ast.Assign([ast.Subscript(target)]) if _is_plain(target):

@@ -86,6 +86,14 @@ def keep_torchs_defaults(definitions: Mapping[str, ast.stmt], more: Sequence[ast
             ).body
 
 
+@handles(syntax=[ast.Call])
+def plain_super(node: ast.Call, context: Context) -> ast.expr | None:
+    """`super(Net, self)` as `super()`: the class may have another name in the new file."""
+    named = isinstance(node.func, ast.Name) and node.func.id == "super" and len(node.args) == 2
+    own = named and ast.unparse(node.args[0]) == context.owner.rpartition(".")[2]
+    return ast.Call(node.func, [], []) if own else None
+
+
 @handles(syntax=[ast.Attribute])
 def named_partial(node: ast.Attribute, context: Context) -> ast.expr | None:
     """`partial` for `functools.partial`, as what is written in place of torch's classes calls it."""

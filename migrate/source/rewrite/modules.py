@@ -321,12 +321,40 @@ def by_name(call: ast.Call, context: Context) -> ast.expr | None:
     return ast.Call(ast.Name(call.func.attr.strip("_"), ast.Load()), given, [])
 
 
-@handles(syntax=[ast.Call])
-def plain_super(node: ast.Call, context: Context) -> ast.expr | None:
-    """`super(Net, self)` as `super()`: the class may have another name in the new file."""
-    named = isinstance(node.func, ast.Name) and node.func.id == "super" and len(node.args) == 2
-    own = named and ast.unparse(node.args[0]) == context.owner.rpartition(".")[2]
-    return ast.Call(node.func, [], []) if own else None
+@handles("builtins.setattr", stage=Stage.STATEMENT)
+def put_by_name(call: ast.Call, context: Context) -> list[ast.stmt] | None:
+    """`replace_cell(net, name, cell)` for `setattr(net, name, layer)`: a SequentialCell keeps a list of its own."""
+    return _put_into(*call.args, context=context) if len(call.args) == 3 else None
+
+
+@handles(syntax=[ast.Assign], stage=Stage.IN_PLACE)
+def put_in_place(node: ast.Assign, context: Context) -> list[ast.stmt] | None:
+    """The same for `net._modules[name] = layer` and `net.conv = layer`; and what is put into a layer that is already in
+    its place, `net[0] = layer`, gets its name from there. None for any other statement."""
+    match node.targets:
+        case [ast.Subscript(ast.Attribute(owner, "_modules"), name)]:
+            return _put_into(owner, name, node.value, context)
+        case [ast.Attribute(owner, name)]:
+            return _put_into(owner, ast.Constant(name), node.value, context, plain=True)
+        case [ast.Subscript(owner)] if ast.unparse(owner) != "self":
+            sides = [[kind for kind in kinds_of(one) if isinstance(kind, ModuleKind)] for one in (owner, node.value)]
+            context.adds |= all(sides)
+    return None
+
+
+def _put_into(
+    owner: ast.expr, name: ast.expr, value: ast.expr, context: Context, *, plain: bool = False
+) -> list[ast.stmt] | None:
+    classes, put = ([k.cls for k in kinds_of(one) if isinstance(k, ModuleKind)] for one in (owner, value))
+    lists = [f"torch.nn.{one}" for one in ("Sequential", "ModuleDict")]
+    listed = any(context.program.derives(cls, one) for cls in classes for one in lists)
+    if not classes or not put or (ast.unparse(owner) == "self" and not (listed and not plain)):
+        return None
+    context.adds = True
+    if plain and not listed:
+        return None
+    given = [context.visit(copy.deepcopy(one)) for one in (owner, name, value)]
+    return [ast.Expr(ast.Call(context.name("msmigrate.nn.replace_cell"), given, []))]
 
 
 @handles("torch.nn.Module.add_module", stage=Stage.STATEMENT)
@@ -568,30 +596,3 @@ def _listed(node: ast.expr, was: ast.expr, of_list: bool = True) -> ast.expr:
             return replacing(ast.List(items, ast.Load()), node)
     is_list = isinstance(node, (ast.List, ast.ListComp)) or always_sequences(kinds_of(was), "list")
     return node if is_list or not of_list else ast.Call(ast.Name("list", ast.Load()), [node], [])
-
-
-OF_TRAIN = """
-def add_flags_recursive(self, **flags):
-    \"\"\"MindSpore calls this for every cell when training begins or ends: `train` of torch's class.\"\"\"
-    if 'training' not in flags:
-        return super().add_flags_recursive(**flags)
-    mode = flags['training']
-"""
-
-
-def called_by_mindspore(train: ast.FunctionDef) -> ast.FunctionDef:
-    """A class's own `train` under the name that MindSpore calls: for the cells inside, `set_train` calls
-    `add_flags_recursive`, not their own `set_train`."""
-    found = ast.parse(OF_TRAIN).body[0]
-    assert isinstance(found, ast.FunctionDef)
-    mode = next((argument.arg for argument in train.args.args[1:]), "mode")
-    found.body[-1] = ast.parse(f"{mode} = flags['training']").body[0]
-    for call in [node for node in ast.walk(train) if isinstance(node, ast.Call) and is_super(node.func)]:
-        if isinstance(call.func, ast.Attribute) and call.func.attr in ("train", "set_train"):
-            value = call.args[0] if call.args else next((w.value for w in call.keywords), ast.Constant(True))
-            call.func.attr, call.args = "add_flags_recursive", []
-            flags = ast.Dict([None, ast.Constant("training")], [ast.Name("flags", ast.Load()), value])
-            call.keywords = [ast.keyword(None, flags)]
-    documented = ast.get_docstring(train) is not None
-    found.body += train.body[1:] if documented else train.body
-    return found

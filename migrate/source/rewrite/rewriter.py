@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from ...library_names import INSTALLED, NOT_CONVERTED, TABLES
+from ...library_names import INSTALLED, NOT_CONVERTED, TABLES, in_todays_order
 from ...source_files import all_parameters, defaults_of, literal, local_names, short, substitute
 from ..observe.instrument import INSIDE, always_evaluated
 from ..observe.observations import ModuleKind, callees_of, kinds_of, reached, replacing, set_callee
@@ -212,7 +212,7 @@ def _decorator(node: ast.expr, context: Context) -> str:
 
 def _normalise(function: ast.FunctionDef, context: Context) -> None:
     """Rewrite what Graph mode does not compile, and what MindSpore's CPU does not compute; in place."""
-    in_blocks(function, lambda body: argument_kinds.hooks_anyway(name_lambdas(body)))
+    in_blocks(in_todays_order(function), lambda body: argument_kinds.hooks_anyway(name_lambdas(body)))
     if not context.in_python:
         name_kwargs(function, context.program)
         list_mapped(function)

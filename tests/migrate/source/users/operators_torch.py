@@ -585,3 +585,64 @@ class MixesOther(nn.Module):
 
 def einops_product_by_an_argument():
     return MixesOther(), [torch.randn(2, 6)]
+
+
+class OneSize(nn.Module):
+    """Sizes as lists and tuples of one number, which torch takes for every side."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Conv2d(3, 4, 3, stride=[2])
+        self.b = nn.MaxPool2d([2], stride=[1])
+        self.c = nn.Conv2d(4, 4, kernel_size=3, padding=(1,), dilation=[2])
+        self.d = nn.AvgPool2d(2, [1])
+        self.e = nn.ConvTranspose2d(4, 4, 4, [2], [1])
+        self.f = nn.Conv3d(4, 4, 3, [2], [1])
+        self.g = nn.Conv1d(4, 4, [3], stride=[1], padding=[1])
+
+    def forward(self, x):
+        y = self.d(self.c(self.b(self.a(x))))
+        flat = nn.functional.conv2d(x, self.a.weight, stride=[2], padding=[1]), nn.functional.max_pool2d(x, [2], [2])
+        return (
+            self.e(y),
+            self.f(torch.stack([y, y], 2)),
+            self.g(y.flatten(2)),
+            *flat,
+            nn.functional.avg_pool2d(x, (3,), [1], (1,)),
+        )
+
+
+def sizes_of_one_number():
+    return OneSize(), [torch.randn(2, 3, 15, 15)]
+
+
+class OldOrder(nn.Module):
+    """Numbers before the tensors, as torch once had them, also where that did not run."""
+
+    def __init__(self, more=False):
+        super().__init__()
+        self.l = nn.Linear(6, 6)
+        self.more = more
+
+    def forward(self, x, y):
+        z = self.l(x)
+        d = x.pow(2).sum(1, keepdim=True).expand(4, 5) + y.pow(2).sum(1, keepdim=True).expand(5, 4).t()
+        d.addmm_(1, -2, z, y.t())
+        d = torch.addmm(0.5, d, -2, z, y.t())
+        d = torch.addmm(0.5, d, z, y.t()).addcmul(2, d, d)
+        scale = float(self.l.in_features)
+        z.add_(2, x)
+        z.mul_(0.9).add_(scale, x)
+        z.addcdiv_(0.5, x, x.abs() + 1)
+        if self.more:
+            d = torch.addcmul(d, 0.5, d, d)
+            d.sub_(3, d)
+        return d, torch.add(d, 2, d), d.sub(2, d), z
+
+
+def numbers_before_tensors():
+    return OldOrder(), [torch.randn(4, 6), torch.randn(5, 6)]
+
+
+def numbers_before_tensors_in_a_branch():
+    return OldOrder(more=True), [torch.randn(4, 6), torch.randn(5, 6)]

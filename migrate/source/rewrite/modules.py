@@ -324,7 +324,10 @@ def by_name(call: ast.Call, context: Context) -> ast.expr | None:
 @handles("builtins.setattr", stage=Stage.STATEMENT)
 def put_by_name(call: ast.Call, context: Context) -> list[ast.stmt] | None:
     """`replace_cell(net, name, cell)` for `setattr(net, name, layer)`: a SequentialCell keeps a list of its own."""
-    return _put_into(*call.args, context=context) if len(call.args) == 3 else None
+    match call.args:
+        case [owner, name, value]:
+            return _put_into(owner, name, value, context)
+    return None
 
 
 @handles(syntax=[ast.Assign], stage=Stage.IN_PLACE)

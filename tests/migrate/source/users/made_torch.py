@@ -262,3 +262,38 @@ class HandsOnItsState(nn.Module):
 
 def hands_on_its_state():
     return HandsOnItsState(), [torch.randn(4, 6)]
+
+
+class Doubled(nn.Module):
+    def __init__(self, width, times=2):
+        super().__init__()
+        self.l = nn.Linear(width, width)
+        self.times = times
+
+    def forward(self, x):
+        return self.l(x) * self.times
+
+
+class Narrowed(nn.Module):
+    def __init__(self, width, to):
+        super().__init__()
+        self.l = nn.Linear(width, to)
+
+    def forward(self, x):
+        return self.l(x)
+
+
+class FromGlobals(nn.Module):
+    """Layers by the names of their classes in this file, with their arguments in lists."""
+
+    def __init__(self, layers=(("Doubled", [6]), ("Narrowed", [6, 4]), ("Doubled", [4, 3]))):
+        super().__init__()
+        self.net = nn.Sequential(*[globals()[name](*args) for name, args in layers])
+        self.last = nn.Conv1d(*[1, 2, 3], **{"padding": 1})
+
+    def forward(self, x):
+        return self.last(self.net(x).unsqueeze(1))
+
+
+def layers_of_this_file_by_name():
+    return FromGlobals(), [torch.randn(2, 6)]

@@ -48,3 +48,9 @@ def test_states_by_torchs_names_and_in_its_order(users: Users) -> None:
 def test_what_writes_into_a_states_tensors_is_refused(users: Users, name: str) -> None:
     problems = users[name].source.problems
     assert problems and all("may write into what this gives" in problem.text for problem in problems)
+
+
+def test_classes_of_the_file_by_their_names(users: Users) -> None:
+    found = users["layers_of_this_file_by_name"]
+    found.agrees()
+    found.holds("{'Doubled': Doubled, 'Narrowed': Narrowed}[name](*args)", "nn.Conv1d(1, 2, 3, ")

@@ -340,8 +340,7 @@ def put_in_place(node: ast.Assign, context: Context) -> list[ast.stmt] | None:
         case [ast.Attribute(owner, name)]:
             return _put_into(owner, ast.Constant(name), node.value, context, plain=True)
         case [ast.Subscript(owner)] if ast.unparse(owner) != "self":
-            sides = [[kind for kind in kinds_of(one) if isinstance(kind, ModuleKind)] for one in (owner, node.value)]
-            context.adds |= all(sides)
+            context.adds |= all(any(isinstance(k, ModuleKind) for k in kinds_of(one)) for one in (owner, node.value))
     return None
 
 

@@ -22,7 +22,7 @@ prepare_mindspore()
 import mindspore  # noqa: E402
 import numpy as np  # noqa: E402
 from mindspore import Tensor, dataset, nn  # noqa: E402
-from msmigrate.training import mindspore_device  # noqa: E402
+from msmigrate.training import device_targets  # noqa: E402
 from msmigrate.training.models import mindspore_models  # noqa: E402
 from msmigrate.training.recipe.schema import Recipe  # noqa: E402
 from msmigrate.training.step.mindspore_step import TrainStep  # noqa: E402
@@ -65,7 +65,7 @@ def msmigrate(
             "optimizer": {"name": "SGD", "args": {"lr": RATE, "momentum": MOMENTUM, "weight_decay": DECAY}},
         }
     )
-    mindspore_device.use("CPU", 0, mindspore.PYNATIVE_MODE)  # as `msmigrate train` does before it compiles the step
+    device_targets.use("CPU", 0, mindspore.PYNATIVE_MODE)  # as `msmigrate train` does before it compiles the step
     step = TrainStep(recipe, net, mode="graph", look=look)
     return timed(lambda x, y: step.train(x, y).loss.asnumpy(), given)
 

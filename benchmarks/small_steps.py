@@ -27,13 +27,13 @@ def measure(mode: str, launch: str, steps: int) -> None:
     prepare_mindspore()
     import mindspore
     import numpy as np
-    from msmigrate.training import mindspore_device
+    from msmigrate.training import device_targets
     from msmigrate.training.models import mindspore_models
     from msmigrate.training.recipe.schema import Recipe
     from msmigrate.training.step.mindspore_step import TrainStep
 
     if launch == "itself":
-        mindspore_device.use("CPU", 0, mindspore.PYNATIVE_MODE)
+        device_targets.use("CPU", 0, mindspore.PYNATIVE_MODE)
     recipe = Recipe.model_validate({"model": {"name": "lenet5"}, "optimizer": {"name": "SGD", "args": {"lr": 0.01}}})
     step = TrainStep(recipe, mindspore_models.of_recipe(recipe.model).set_train(), mode=mode)
     images = np.random.default_rng(0).standard_normal((32, 1, 32, 32), dtype=np.float32)

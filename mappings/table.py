@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import difflib
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import Enum
@@ -306,9 +307,17 @@ def _filled(found: Row, given: Mapping[str, Any], *, complete: bool) -> dict[str
     return values
 
 
+SIZES = ("kernel_size", "stride", "padding", "dilation", "output_padding")
+SIZED = re.compile(
+    r"torch\.nn\.(functional\.)?(lazy)?(conv|max_?pool|avg_?pool)\w*[23]d$", re.IGNORECASE
+)  # [2] is (2, 2)
+
+
 def cross(found: Row, argument: Argument, values: Mapping[str, Any]) -> dict[str, Any]:
     """Take one torch argument across; returns MindSpore names and values, empty when it is only checked."""
     value = values[argument.torch]
+    if isinstance(value, tuple) and len(value) == 1 and argument.torch in SIZES and SIZED.match(found.torch):
+        (value,) = value
     if argument.only and not any(same(value, allowed) for allowed in argument.only):
         raise unsupported(found, argument, value, argument.why)
     if any(same(value, refused) for refused in argument.refuse):

@@ -64,7 +64,8 @@ def complement(value: float) -> float:
 
 def spread(value: Any, rank: int) -> tuple[int, ...]:
     """One integer for every spatial dimension, from an integer or a sequence of them."""
-    return tuple(value) if isinstance(value, Sequence) else (value,) * rank
+    values = tuple(value) if isinstance(value, Sequence) else (value,)
+    return values * rank if len(values) == 1 else values
 
 
 def conv_padding(rank: int, *, alike: bool = False) -> Verb:

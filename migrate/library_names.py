@@ -18,7 +18,7 @@ from typing import Any
 from ..mappings.aliases import index, restated, row_of
 from ..mappings.row_reader import read_yaml
 from ..mappings.rows import Row
-from .source.observe.observations import callees_of
+from .source.observe.observations import PlainKind, callees_of, kinds_of
 
 FILE = Path(__file__).parents[1] / "mappings" / "library_names.yaml"
 TABLES: dict[str, Any] = {name: table for entry in read_yaml(FILE) for name, table in entry.items()}
@@ -38,6 +38,34 @@ UNOBSERVED = [f"__{name}__" for name in TABLES["unobserved"]]
 INSTALLED = {"site-packages", "dist-packages"}  # folders of installed packages
 # is called where something could not be written, and raises NotImplementedError
 NOT_CONVERTED = "msmigrate.nn.not_converted"
+
+
+def in_todays_order(function: ast.FunctionDef) -> ast.FunctionDef:
+    """A function with `x.add_(y, alpha=2)` for `x.add_(2, y)`: torch takes numbers before the tensors, too, as it once
+    had them; in place."""
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Call) or not all(map(_of_tensors, callees_of(node))):
+            continue
+        names = {one.rpartition(".")[2].rstrip("_") for one in callees_of(node) or [ast.unparse(node.func)]}
+        called = TABLES["numbers_first"].get(*names, ()) if len(names) == 1 else ()
+        numbers = [place for place, one in enumerate(node.args) if called and _is_number(one)]
+        last = len(node.args) - 1
+        if numbers and numbers[0] < last and last not in numbers and len(numbers) <= len(called):
+            words = [ast.keyword(*pair) for pair in zip(called, [node.args[n] for n in numbers], strict=False)]
+            node.args = [one for place, one in enumerate(node.args) if place not in numbers]
+            node.keywords = [*node.keywords, *words]
+    return function
+
+
+def _of_tensors(name: str) -> bool:
+    return name.startswith("torch.") and name.rpartition(".")[0] in ("torch", "torch.Tensor")
+
+
+def _is_number(node: ast.expr) -> bool:
+    value = node.operand if isinstance(node, ast.UnaryOp) else node
+    kinds = kinds_of(node)
+    plain = isinstance(value, ast.Constant) and isinstance(value.value, (int, float))
+    return plain or (bool(kinds) and all(kind in (PlainKind("int"), PlainKind("float")) for kind in kinds))
 
 
 def of_distributions(callees: Sequence[str]) -> bool:

@@ -125,17 +125,26 @@ def let_copy(model: torch.nn.Module) -> torch.nn.Module:
     """Make a model copyable at any time, also where it keeps what it has computed, as weight_norm does, or functions
     that refer to its modules; returns the model.
 
-    torch cannot copy a tensor that was computed with a gradient, and Python does not copy functions: these would still
-    use the old modules.
+    torch cannot copy a tensor that was computed with a gradient, and leaves out a parameter's hooks; Python does not
+    copy functions: these would still use the old modules.
     """
     copy._deepcopy_dispatch[types.FunctionType] = _copied  # type: ignore[attr-defined]
     copy._deepcopy_dispatch[torch.Tensor] = _values  # type: ignore[attr-defined]
+    copy._deepcopy_dispatch[torch.nn.Parameter] = _with_hooks  # type: ignore[attr-defined]
     return model
 
 
 def _values(tensor: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
     """A copy of a tensor, and of one that was computed its values."""
     copied: torch.Tensor = tensor.__deepcopy__(memo) if tensor.is_leaf else tensor.detach().clone()
+    return copied
+
+
+def _with_hooks(parameter: torch.nn.Parameter, memo: dict[int, Any]) -> torch.nn.Parameter:
+    """A copy of a parameter with the functions that are called with its gradient."""
+    copied: torch.nn.Parameter = parameter.__deepcopy__(memo)
+    for hook in (parameter._backward_hooks or {}).values() if not copied._backward_hooks else ():
+        copied.register_hook(copy.deepcopy(hook, memo))
     return copied
 
 

@@ -38,10 +38,12 @@ from .attention_and_recurrent import (
     run_packed,
 )
 from .containers import (
+    Mixed,
     NamedCells,
     OptionalCells,
     ParameterDict,
     ParameterList,
+    Rearranged,
     add_cell,
     buffer,
     change_layer,
@@ -51,6 +53,7 @@ from .containers import (
     in_turn,
     is_class,
     layer_size,
+    load_state_dict,
     named_modules,
     named_parameters,
     not_converted,
@@ -60,6 +63,7 @@ from .containers import (
     reset_parameters,
     set_mode,
     starting_at,
+    state_dict,
     take_cell,
     with_buffers,
 )
@@ -85,6 +89,7 @@ from .convolution import (
     ZeroPad3d,
 )
 from .indexing import EmbeddingBag, PaddedEmbedding
+from .linalg import remove_norm, spectral_norm, weight_norm
 from .losses import (
     AsymmetricLossMultiLabel,
     AsymmetricLossSingleLabel,
@@ -124,9 +129,6 @@ from .normalization import (
     SimpleNorm,
     SimpleNorm2d,
     momentum_of,
-    remove_norm,
-    spectral_norm,
-    weight_norm,
 )
 from .pooling import (
     AdaptiveAvgMaxPool2d,

@@ -4,13 +4,53 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatch
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
-from mindspore import Parameter, nn, ops
+import mindspore
+from mindspore import Parameter, Tensor, nn, ops
 from mindspore.common.initializer import Constant, HeUniform, Normal, Uniform, initializer
+
+
+class Rearranged(nn.Cell):
+    """A change of axes as a layer: a function of the tensor and of these sizes."""
+
+    def __init__(self, change: Callable[..., Tensor], *sizes: int) -> None:
+        super().__init__()
+        self.change, self.sizes = change, sizes
+
+    def construct(self, x: Tensor) -> Tensor:
+        """The changed tensor."""
+        return self.change(x, *self.sizes)
+
+
+class Mixed(nn.Cell):
+    """A product with a weight, between changes of axes, as a layer: a function of the tensor, the weight and the bias.
+
+    shape, bias_shape: their shapes, None without a bias. inputs: how many values make one of the result, by which
+    einops draws its weights. sizes: what the function is given besides.
+    """
+
+    def __init__(
+        self,
+        mix: Callable[..., Tensor],
+        shape: tuple[int, ...],
+        bias_shape: tuple[int, ...] | None,
+        inputs: int,
+        *sizes: int,
+    ) -> None:
+        super().__init__()
+        self.mix, self.sizes = mix, sizes
+        self.weight = Parameter(initializer(Uniform((3 / inputs) ** 0.5), shape))
+        self.bias = None
+        if bias_shape is not None:
+            self.bias = Parameter(initializer(Uniform((1 / inputs) ** 0.5), bias_shape))
+
+    def construct(self, x: Tensor) -> Tensor:
+        """The product."""
+        return self.mix(x, self.weight, self.bias, *self.sizes)
 
 
 class NamedCells(nn.Cell):
@@ -93,10 +133,14 @@ def add_cell(sequential: nn.SequentialCell, name: str, cell: nn.Cell) -> None:
     sequential.cell_list = list(sequential.cells())
 
 
-def replace_cell(sequential: nn.SequentialCell, name: str, cell: nn.Cell) -> None:
-    """Put a cell in the place of one that a SequentialCell has by name."""
-    setattr(sequential, name, cell)
-    sequential.cell_list = list(sequential.cells())
+def replace_cell(owner: nn.Cell, name: str, cell: nn.Cell) -> None:
+    """Put a cell under a name, also into one that keeps a list of its cells."""
+    if isinstance(owner, NamedCells):
+        owner[name] = cell
+        return
+    setattr(owner, name, cell)
+    if isinstance(owner, nn.SequentialCell):
+        owner.cell_list = list(owner.cells())
 
 
 def take_cell(cells: Any, index: int | slice) -> Any:
@@ -232,6 +276,7 @@ NORMS = (
     *(nn.BatchNorm1d, nn.BatchNorm2d, nn.SyncBatchNorm, nn.LayerNorm, nn.GroupNorm),
     *(nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d),
 )
+RUNNING = {"moving_mean": "running_mean", "moving_variance": "running_var"}
 STATISTICS = ("moving_mean", "moving_variance")
 TORCH_NAMES = {"gamma": "weight", "beta": "bias", "embedding_table": "weight", "w": "weight"}
 
@@ -274,6 +319,49 @@ def named_parameters(cell: nn.Cell, prefix: str = "", recurse: bool = True) -> I
         if norm and isinstance(owners.get(place.rpartition(".")[0]), nn.BatchNorm3d):
             place = place.rpartition(".")[0]  # it has a BatchNorm2d inside
         yield ".".join(part for part in (prefix, place, name) if part), parameter
+
+
+def state_dict(cell: nn.Cell) -> dict[str, Tensor]:
+    """The parameters and buffers by torch's names and in its order; the numbers of batches that torch's norms count, as
+    they are before the first."""
+    found: dict[str, Tensor] = {}
+    owners = dict(cell.cells_and_names())
+    for path, owner in owners.items():
+        norm = isinstance(owner, NORMS) or getattr(owner, "is_norm", False)
+        if norm and isinstance(owners.get(path.rpartition(".")[0]), nn.BatchNorm3d):
+            path = path.rpartition(".")[0]  # it has a BatchNorm2d inside
+        own = {name: one for name, one in vars(owner)["_params"].items() if one is not None}
+        norm |= "moving_variance" in own and not getattr(own["moving_variance"], "of_buffer", False)
+        if getattr(owner, "affine", True) is False:
+            own = {name: one for name, one in own.items() if name not in ("gamma", "beta")}
+        for name in sorted(own, key=lambda one: getattr(own[one], "of_buffer", False) or one in STATISTICS):
+            called = name
+            if norm or isinstance(owner, (nn.Embedding, nn.PReLU)):
+                called = (TORCH_NAMES | RUNNING).get(name, name)
+            found[f"{path}.{called}" if path else called] = own[name]
+        if norm and "moving_variance" in own:
+            found[f"{path}.num_batches_tracked" if path else "num_batches_tracked"] = Tensor(0, mindspore.int64)
+    return found
+
+
+class IncompatibleKeys(NamedTuple):
+    """The names that a state lacks, and those of it that a net lacks."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+def load_state_dict(cell: nn.Cell, state: Mapping[str, Tensor], strict: bool = True) -> IncompatibleKeys:
+    """Give the parameters and buffers these values, by torch's names; raises ValueError where one lacks or is left
+    over, unless `strict` is false."""
+    own = state_dict(cell)
+    found = IncompatibleKeys([name for name in own if name not in state], [name for name in state if name not in own])
+    if strict and any(found):
+        raise ValueError(f"not in both: {', '.join([*found.missing_keys, *found.unexpected_keys])}")
+    for name, value in own.items():
+        if isinstance(value, Parameter) and name in state:
+            value.set_data(Tensor(state[name].asnumpy(), value.dtype))
+    return found
 
 
 def named_modules(cell: nn.Cell) -> list[tuple[str, nn.Cell]]:

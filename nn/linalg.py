@@ -1,11 +1,14 @@
-"""Norms and products of matrices that MindSpore's CPU lacks or computes otherwise, under torch's argument names."""
+"""Norms and products of matrices that MindSpore's CPU lacks or computes otherwise, under torch's argument names, and
+layers whose weight is computed by one: weight_norm and spectral_norm."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import mindspore
-from mindspore import Tensor, ops
+from mindspore import Parameter, Tensor, nn, ops
+
+from .normalization import normalize
 
 
 def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
@@ -192,3 +195,224 @@ def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant of each matrix, as torch.logdet: NaN where that is below 0."""
     sign, size = ops.slogdet(input)
     return ops.where(sign < 0, float("nan"), size)
+
+
+# Layers whose weight is computed from other parameters each time they run
+
+
+def weight_norm(cell: nn.Cell, name: str = "weight", dim: int | None = 0) -> nn.Cell:
+    """Replace a layer's weight by a direction and a length, `weight_v` and `weight_g`, and return the layer.
+
+    cell: a Dense, an Embedding, a convolution (Conv3d of one group) or a transposed one of one or two dimensions. dim:
+    the dimension, counted as in torch, whose slices have a length each; None for one length of all. Both parameters
+    have torch's shapes.
+    The weight is weight_g · weight_v / ‖weight_v‖ (Salimans and Kingma, 2016).
+    Raises TypeError for another layer or name.
+    """
+    weight, path = _own_weight(cell, name, WeightNorm)
+    whole = dim is None or dim == -1
+    axes = tuple(axis for axis in range(weight.ndim) if whole or axis != (dim or 0) % weight.ndim)
+    cell.axes, cell.each = axes, not whole
+    cell.weight_g = Parameter(_length(weight, axes, not whole), name=f"{path}weight_g")
+    cell.weight_v = Parameter(weight, name=f"{path}weight_v")
+    return cell
+
+
+def spectral_norm(
+    cell: nn.Cell,
+    name: str = "weight",
+    n_power_iterations: int = 1,
+    eps: float = 1e-12,
+    dim: int | None = None,
+    u_first: bool = False,
+) -> nn.Cell:
+    """Replace a layer's weight by `weight_orig` over its largest singular value, and return the layer.
+
+    That value is found by power iteration, one step for each run in training, with the vectors `weight_u` and
+    `weight_v`. cell, name: as in weight_norm. dim: the dimension that becomes the rows, by default 1 for a transposed
+    convolution, else 0. u_first: a step updates `weight_u` before `weight_v`, as in torch.nn.utils.parametrizations,
+    and not after it, as torch.nn.utils.spectral_norm does. The formula is that of Miyato and others, 2018. Raises
+    TypeError for another layer or name.
+    """
+    rows = int(isinstance(cell, (nn.Conv1dTranspose, nn.Conv2dTranspose))) if dim is None else dim
+    weight, path = _own_weight(cell, name, SpectralNorm)
+    cell.order = (rows, *(axis for axis in range(weight.ndim) if axis != rows))
+    cell.iterations, cell.small, cell.u_first = n_power_iterations, eps, u_first
+    matrix = ops.transpose(weight, cell.order).reshape((weight.shape[rows], -1))
+    u, v = (normalize(ops.standard_normal((size,)), 2.0, 0, eps) for size in matrix.shape)
+    u, v = _moved(matrix, u, v, 15 if u_first else 0, eps, u_first)
+    cell.weight_orig = Parameter(weight, name=f"{path}weight_orig")
+    cell.weight_u = Parameter(u, name=f"{path}weight_u", requires_grad=False)
+    cell.weight_v = Parameter(v, name=f"{path}weight_v", requires_grad=False)
+    cell.weight_u.of_buffer = cell.weight_v.of_buffer = True
+    return cell
+
+
+def remove_norm(cell: nn.Cell, name: str = "weight") -> nn.Cell:
+    """Make the weight that a layer of weight_norm or spectral_norm computes now its own again, and return the layer.
+
+    Raises ValueError for a layer that computes none.
+    """
+    if name != "weight" or not isinstance(cell, ComputedWeight):
+        raise ValueError(f"{type(cell).__name__} computes no {name}")
+    value, parts = cell.kernel(), [each for each in vars(cell)["_params"] if each.startswith("weight_")]
+    path = getattr(cell, parts[0]).name.removesuffix(parts[0])
+    for part in parts:
+        delattr(cell, part)
+    own = _name_of_weight(cell)
+    object.__delattr__(cell, own)
+    cell.__class__ = type(cell).of
+    value = value if cell.weight_shape is None else value.reshape(cell.weight_shape)
+    setattr(cell, own, Parameter(value, name=f"{path}{own}"))
+    return cell
+
+
+class ComputedWeight:
+    """The class of a layer whose weight is computed: a weight that is assigned to it is lost, as in torch."""
+
+    of: type
+    weight_shape: tuple[int, ...] | None
+    kernel: Any
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != _name_of_weight(self):
+            super().__setattr__(name, value)
+
+
+class WeightNorm(ComputedWeight):
+    """The class of a layer after weight_norm: its weight is `weight_v` scaled to the length `weight_g`."""
+
+    weight_g: Parameter
+    weight_v: Parameter
+    axes: tuple[int, ...]
+    each: bool
+
+    def kernel(self) -> Tensor:
+        """The weight, in torch's shape."""
+        return self.weight_v * (self.weight_g / _length(self.weight_v, self.axes, self.each))
+
+
+class SpectralNorm(ComputedWeight):
+    """The class of a layer after spectral_norm."""
+
+    weight_orig: Parameter
+    weight_u: Parameter
+    weight_v: Parameter
+    order: tuple[int, ...]
+    iterations: int
+    small: float
+    u_first: bool
+    training: bool
+
+    def kernel(self) -> Tensor:
+        """The weight, in torch's shape; in training the vectors are updated first."""
+        rows = ops.transpose(self.weight_orig, self.order)
+        rows = rows.reshape((rows.shape[0], -1))
+        u, v = self.weight_u, self.weight_v
+        if self.training:
+            u, v = _moved(ops.stop_gradient(rows), u, v, self.iterations, self.small, self.u_first)
+            ops.assign(self.weight_u, u)
+            ops.assign(self.weight_v, v)
+        u, v = ops.stop_gradient(u), ops.stop_gradient(v)
+        return self.weight_orig / ops.sum(u * ops.matmul(rows, v))
+
+
+class Lost:
+    """The `weight` of a layer that computes its weight: what is written into it is lost, as in torch."""
+
+    def __init__(self, weight: Tensor) -> None:
+        self.shape, self.dtype = weight.shape, weight.dtype
+
+    def set_data(self, data: Tensor) -> None:
+        """Do nothing."""
+
+
+def _name_of_weight(cell: Any) -> str:
+    return "embedding_table" if isinstance(cell, nn.Embedding) else "weight"
+
+
+def _own_weight(cell: nn.Cell, name: str, computes: type) -> tuple[Tensor, str]:
+    """Make a layer compute its weight; returns the one that it had, in torch's shape, and what its name began with."""
+    own = type(cell)
+    runs = [own] if getattr(own, "with_norm", False) else [RUNS[each] for each in own.__mro__ if each in RUNS][:1]
+    other = getattr(cell, "activation_flag", False) or (isinstance(cell, nn.Conv3d) and cell.group > 1)
+    if name != "weight" or not runs or other:
+        raise TypeError(f"{computes.__name__} of {name} of {type(cell).__name__} is not known")
+    if isinstance(cell, (nn.Conv1dTranspose, nn.Conv2dTranspose)) and cell.pad_mode != "pad":
+        raise TypeError(f"{computes.__name__} of {type(cell).__name__} with pad_mode={cell.pad_mode!r} is not known")
+    place = _name_of_weight(cell)
+    weight = getattr(cell, place)
+    cell.weight_shape = weight.shape if isinstance(cell, (nn.Conv1d, nn.Conv1dTranspose)) else None
+    value, path = Tensor(weight.asnumpy()), weight.name.removesuffix(place)
+    delattr(cell, place)
+    bases = (computes, *runs) if own in (*RUNS, *runs) else (computes, own, *runs)
+    cell.__class__ = type(f"{computes.__name__}{own.__name__}", bases, {"of": own})
+    found = value if cell.weight_shape is None else value.squeeze(2)
+    object.__setattr__(cell, place, Lost(value))
+    return found, path
+
+
+def _moved(rows: Tensor, u: Tensor, v: Tensor, steps: int, eps: float, u_first: bool) -> tuple[Tensor, Tensor]:
+    """Both vectors of a matrix after this many steps of power iteration."""
+    for _ in range(steps):
+        if u_first:
+            u = normalize(ops.matmul(rows, v), 2.0, 0, eps)
+        v = normalize(ops.matmul(u, rows), 2.0, 0, eps)
+        if not u_first:
+            u = normalize(ops.matmul(rows, v), 2.0, 0, eps)
+    return u, v
+
+
+def _length(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
+    """The root of the sum of squares over some axes."""
+    return ops.sqrt((x * x).sum(axes, keepdims=keep))
+
+
+class _Dense(nn.Dense):
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.dense(x, self.kernel(), self.bias if self.has_bias else None)
+
+
+class _Embedding(nn.Embedding):
+    def construct(self, ids: Tensor) -> Tensor:
+        return ops.gather(self.kernel(), ids, 0)
+
+
+class _Conv1d(nn.Conv1d):
+    def construct(self, x: Tensor) -> Tensor:
+        y = self.conv2d(ops.expand_dims(x, 2), ops.expand_dims(self.kernel(), 2))
+        return ops.squeeze(self.bias_add(y, self.bias) if self.has_bias else y, 2)
+
+
+class _Conv2d(nn.Conv2d):
+    def construct(self, x: Tensor) -> Tensor:
+        y = self.conv2d(x, self.kernel())
+        return self.bias_add(y, self.bias) if self.has_bias else y
+
+
+class _Conv3d(nn.Conv3d):
+    def construct(self, x: Tensor) -> Tensor:
+        y = self.conv3d(x, self.kernel())
+        return self.bias_add(y, self.bias) if self.has_bias else y
+
+
+class _Conv1dTranspose(nn.Conv1dTranspose):
+    def construct(self, x: Tensor) -> Tensor:
+        sides = self.padding[2] + self.padding[3]
+        wide = (x.shape[2] - 1) * self.stride[1] + self.dilation[1] * (self.kernel_size[1] - 1) + 1 - sides
+        size = (x.shape[0], self.out_channels, 1, wide)
+        y = self.conv2d_transpose(ops.expand_dims(x, 2), ops.expand_dims(self.kernel(), 2), size)
+        return ops.squeeze(self.bias_add(y, self.bias) if self.has_bias else y, 2)
+
+
+class _Conv2dTranspose(nn.Conv2dTranspose):
+    def construct(self, x: Tensor) -> Tensor:
+        high = (x.shape[2] - 1) * self.stride[0] + self.dilation[0] * (self.kernel_size[0] - 1) + 1
+        wide = (x.shape[3] - 1) * self.stride[1] + self.dilation[1] * (self.kernel_size[1] - 1) + 1
+        high, wide = high - self.padding_top - self.padding_bottom, wide - self.padding_left - self.padding_right
+        y = self.conv2d_transpose(x, self.kernel(), (x.shape[0], self.out_channels, high, wide))
+        return self.bias_add(y, self.bias) if self.has_bias else y
+
+
+LAYERS = (_Dense, _Embedding, _Conv1d, _Conv2d, _Conv3d, _Conv1dTranspose, _Conv2dTranspose)
+RUNS = {runs.__bases__[0]: runs for runs in LAYERS}

@@ -27,7 +27,7 @@ from mindspore.nn.utils import no_init_parameters  # noqa: E402
 
 from ..errors import BadInput, BadRecipe, MsmigrateError, WorkerFailed  # noqa: E402
 from ..migrate.model_spec import called, parse, place_of  # noqa: E402
-from . import mindspore_device  # noqa: E402
+from . import device_targets  # noqa: E402
 from .checkpoints import EMA, read  # noqa: E402
 from .data.array_files import read_inputs  # noqa: E402
 from .data.mindspore_dataloader import target  # noqa: E402
@@ -246,7 +246,7 @@ def use(target: str | None, device_id: int) -> str:
     """
     there = (name for name in TARGETS if getattr(mindspore.device_context, name.lower()).is_available())
     chosen = target or next(there, "CPU")
-    mindspore_device.use(chosen, device_id, mindspore.GRAPH_MODE)
+    device_targets.use(chosen, device_id, mindspore.GRAPH_MODE)
     return chosen
 
 

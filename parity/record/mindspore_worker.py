@@ -23,7 +23,7 @@ import mindspore  # noqa: E402
 import numpy as np  # noqa: E402
 from mindspore import Tensor, nn  # noqa: E402
 
-from ...training import mindspore_device  # noqa: E402
+from ...training import device_targets  # noqa: E402
 from ...training.data import mindspore_pipeline, random_draws  # noqa: E402
 from ...training.data.mindspore_pipeline import FastPrepare, grey_level  # noqa: E402
 from ...training.data.random_draws import Key, Mix  # noqa: E402
@@ -168,7 +168,7 @@ def within(folder: Path) -> Iterator[None]:
 def main(options: ParityJob) -> None:
     """Record what needs no starting weights first, then wait for them."""
     folder = options.folder
-    mindspore_device.use(options.mindspore_target, options.mindspore_device_id, mindspore.PYNATIVE_MODE)
+    device_targets.use(options.mindspore_target, options.mindspore_device_id, mindspore.PYNATIVE_MODE)
     if options.mindspore_target != "CPU":
         mindspore.set_deterministic(True)  # one run is recorded, and every other one has to equal it
     if options.replays:
@@ -275,7 +275,7 @@ def about(options: ParityJob) -> dict[str, object]:
         "framework": "mindspore",
         "versions": {"mindspore": mindspore.__version__, "numpy": np.__version__},
         "dtype": "float32",
-        **mindspore_device.described(options.mindspore_device_id),
+        **device_targets.described(options.mindspore_device_id),
         "seed": recipe.seed,
         "recipe": recipe.digest,
         **({run_folder.KEY: grey_level(recipe.data.transforms)} if recipe.data.fast_transforms else {}),

@@ -17,7 +17,7 @@ import mindspore  # noqa: E402
 import numpy as np  # noqa: E402
 from distributed_cases import CASES, LAYER_STEPS, LAYERS, SMALL, joined, layer_input, modes, share, shares  # noqa: E402
 from mindspore import Parameter, Tensor, nn  # noqa: E402
-from msmigrate.training import mindspore_device  # noqa: E402
+from msmigrate.training import device_targets  # noqa: E402
 from msmigrate.training.models import mindspore_models  # noqa: E402
 from msmigrate.training.models.mindspore_models import canonical_parameters  # noqa: E402
 from msmigrate.training.run.mindspore_distributed import Team  # noqa: E402
@@ -163,7 +163,7 @@ def main(job_file: Path) -> None:
     """Everything in one job: starting it takes longer than most of what it does."""
     job = Job.read(job_file)
     quick = job.gate["extent"] == "quick"
-    mindspore_device.use("CPU", 0, mindspore.PYNATIVE_MODE)  # as a rank of `msmigrate train` does
+    device_targets.use("CPU", 0, mindspore.PYNATIVE_MODE)  # as a rank of `msmigrate train` does
     world = Team(job)
     events = EventFile(job.events(world.rank))
     found: Arrays = {f"collectives/{name}": array for name, array in collectives(world).items()}

@@ -23,7 +23,7 @@ from ...mappings import table
 from ...migrate.checkpoint.convert import convert
 from ...migrate.checkpoint.inspect_file import source_digest
 from ...printable import few
-from .. import checkpoints, mindspore_device
+from .. import checkpoints, device_targets
 from ..checkpoints import Facts, Progress, check_resumable, is_foreign
 from ..data.mindspore_dataloader import Batch, Loader
 from ..data.sources import open_sources
@@ -90,7 +90,7 @@ class Run:
 
 def use(job: Job, local_rank: int) -> None:
     """Choose the device; raises Unsupported in one line where MindSpore cannot use it."""
-    mindspore_device.use(job.target, job.device_id + local_rank, mindspore.PYNATIVE_MODE)
+    device_targets.use(job.target, job.device_id + local_rank, mindspore.PYNATIVE_MODE)
 
 
 def make_net(recipe: Recipe, seed: int, team: Team) -> tuple[nn.Cell, list[str]]:

@@ -31,14 +31,13 @@ from ..observe.observations import (
 from ..rewrite import autograd_functions, control_flow, dataclasses_and_configs
 from ..rewrite.context import Context, Problem, Program
 from ..rewrite.library_lookups import keep_torchs_defaults
-from ..rewrite.modules import called_by_mindspore
 from ..rewrite.replaced_methods import as_construct, handed_methods
 from ..rewrite.rewriter import list_method, popped_names, rewrite_function, unseen_function, unseen_method
 from ..rewrite.signatures import SignatureRewriter, names_in
 from ..variations import Variation, variations
 from . import names_and_imports
 from .idle_layers import ChosenEntries, append, completed, freeze_idle_layers, keep_cell_list
-from .model_function import ModelFunction, hoisted
+from .model_function import ModelFunction, called_by_mindspore, hoisted
 from .names_and_imports import Imports, report_undefined, said_at_top, undefined
 from .unused_code import defines, fill_empty_blocks, is_dropped, lost_arguments, tidy
 
@@ -299,7 +298,9 @@ class FileBuilder(Program):
             return
         self.definitions[qualified] = ast.Pass()  # so that recursion ends
         self._needed(function.file, node)
-        made = self._translated(Context(self, function.file), node, self.called(qualified))
+        context = Context(self, function.file)
+        made = self._translated(context, node, self.called(qualified))
+        self.model.renamed |= context.adds
         del self.definitions[qualified]
         self.definitions[qualified] = made
 
@@ -351,8 +352,9 @@ class FileBuilder(Program):
             bases = [new if ast.unparse(base) == ast.unparse(old) else base for base in bases]
         if self.derives(qualified, "torch.nn.Sequential") and "nn.SequentialCell" in map(ast.unparse, bases):
             keep_cell_list(body)
-        if adds:
+        if adds and self.derives(qualified, MODULE):
             append(body, "self.update_parameters_name()")
+        self.model.renamed |= adds and not self.derives(qualified, MODULE)
         kept = [item for item in node.decorator_list if names_and_imports.of_python(item, self, file)]  # dataclass
         for decorator in kept:
             self._named(file, decorator)

@@ -1,4 +1,5 @@
-"""The function that makes the model: constructions and changes as statements; repeated objects are made once."""
+"""The function that makes the model: constructions and changes as statements; repeated objects are made once; and a
+class's own `train`, as MindSpore calls it."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ from ..observe.observations import (
 from ..rewrite.argument_kinds import as_buffers
 from ..rewrite.context import ObservedArgument, Problem, Program, Unwritable, expression, set_receivers
 from ..rewrite.library_lookups import write_reference
-from ..rewrite.row_calls import bind_arguments, known_argument, with_initial_values, write_call
+from ..rewrite.row_calls import bind_arguments, is_super, known_argument, with_initial_values, write_call
 
 # parameters of a cell that was part of another keep the names from there, and those of a later cell have their own
 NAMED = """for name, parameter in net.parameters_and_names():
@@ -413,3 +414,30 @@ def hoisted(around: ast.FunctionDef | None, name: str) -> ast.FunctionDef | None
     found[0].args.kwonlyargs += [*map(ast.arg, read)]
     found[0].args.kw_defaults += [None for _ in read]
     return found[0]
+
+
+OF_TRAIN = """
+def add_flags_recursive(self, **flags):
+    \"\"\"MindSpore calls this for every cell when training begins or ends: `train` of torch's class.\"\"\"
+    if 'training' not in flags:
+        return super().add_flags_recursive(**flags)
+    mode = flags['training']
+"""
+
+
+def called_by_mindspore(train: ast.FunctionDef) -> ast.FunctionDef:
+    """A class's own `train` under the name that MindSpore calls: for the cells inside, `set_train` calls
+    `add_flags_recursive`, not their own `set_train`."""
+    found = ast.parse(OF_TRAIN).body[0]
+    assert isinstance(found, ast.FunctionDef)
+    mode = next((argument.arg for argument in train.args.args[1:]), "mode")
+    found.body[-1] = ast.parse(f"{mode} = flags['training']").body[0]
+    for call in [node for node in ast.walk(train) if isinstance(node, ast.Call) and is_super(node.func)]:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("train", "set_train"):
+            value = call.args[0] if call.args else next((w.value for w in call.keywords), ast.Constant(True))
+            call.func.attr, call.args = "add_flags_recursive", []
+            flags = ast.Dict([None, ast.Constant("training")], [ast.Name("flags", ast.Load()), value])
+            call.keywords = [ast.keyword(None, flags)]
+    documented = ast.get_docstring(train) is not None
+    found.body += train.body[1:] if documented else train.body
+    return found

@@ -37,13 +37,18 @@ PATTERNED = ("rearrange", "reduce", "repeat", "einsum")  # of einops, whose patt
 
 
 def sliced(node: ast.stmt) -> TypeGuard[ast.Assign]:
-    """Whether a statement writes into one slice, such as `x[:, a:b] = y`, whose index calls nothing."""
+    """Whether a statement writes into one slice, such as `x[:, a:b] = y`, whose index calls nothing; `d[key[2:]] = y`
+    may make a new entry of a dictionary."""
     if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Subscript):
         return False
-    inside = list(ast.walk(node.targets[0]))
-    return any(isinstance(inner, ast.Slice) for inner in inside) and not any(
-        isinstance(inner, (ast.Call, ast.NamedExpr, ast.Await)) for inner in inside
-    )
+    part: ast.expr = node.targets[0]
+    calls = any(isinstance(inner, (ast.Call, ast.NamedExpr, ast.Await)) for inner in ast.walk(part))
+    places = list[ast.expr]()
+    while isinstance(part, (ast.Subscript, ast.Attribute)):
+        places += [part.slice] if isinstance(part, ast.Subscript) else []
+        part = part.value
+    items = [item for place in places for item in (place.elts if isinstance(place, ast.Tuple) else [place])]
+    return not calls and any(isinstance(item, ast.Slice) for item in items)
 
 
 class _Reporting(ast.NodeTransformer):

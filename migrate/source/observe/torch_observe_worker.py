@@ -32,7 +32,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from ....errors import BadInput
-from ...library_names import IMPORTED
+from ...library_names import IMPORTED, TABLES
 from ...model_spec import Spec, parse, place_of, serve
 from ...torch_models import (
     WAYS,
@@ -57,6 +57,7 @@ from .torch_values import Names, WithoutValues, as_imported, changes_in_place, m
 
 # functions of torch that compute in plain Python what initialisation needs: converted from their source
 WRITTEN_FROM_SOURCE = ("torch.nn.init._calculate_fan_in_and_fan_out", "torch.nn.init.calculate_gain")
+HOOKING = {name.rpartition(".")[2] for name in TABLES["hooks"]} - {"remove"}
 SOFTMAX = (torch.softmax, torch.Tensor.softmax, torch.nn.functional.softmax)
 PACKAGE = str(Path(__file__).parents[3]) + os.sep
 NOT_OF_MODELS = (
@@ -76,7 +77,7 @@ NOWHERE = -1  # the site of a call that is in no source file
 
 class Way(NamedTuple):
     """Where the model is built and where it runs, whether training needs more than one image, and whether gradients are
-    computed too, since an autograd.Function ran that says how."""
+    computed too, since an autograd.Function ran that says how, or a hook is called with them."""
 
     building: str
     running: str
@@ -300,7 +301,7 @@ def _first(
                 first_error = _why(error)
         else:
             with suppress(Exception):
-                if _of_autograd(codes):
+                if _of_autograd(codes) or _of_hooks(codes):
                     with _noticing() as more:
                         _run(make, spec, shapes, way._replace(backward=True))
                     return way._replace(backward=True), more
@@ -365,6 +366,11 @@ def _of_autograd(codes: Collection[CodeType]) -> bool:
     return any(getattr(cls.forward, "__code__", None) in codes for cls in seen - {torch.autograd.Function})
 
 
+def _of_hooks(codes: Collection[CodeType]) -> bool:
+    """Whether what ran names a method that has a function called with a gradient."""
+    return any(not HOOKING.isdisjoint(code.co_names) for code in codes)
+
+
 IN_TRAINING = "_msmigrate_in_training"  # marks an error of the second run
 
 
@@ -382,6 +388,10 @@ def _why(error: Exception) -> str:
     files = [Path(frame.filename).parts[-3:] for frame in traceback.extract_tb(error.__traceback__)]
     if ("torch", "cuda", "__init__.py") in files:
         return f"it does not run: {text}; write .to(x.device) there, of a tensor x that is given: this runs on the CPU"
+    if "cannot register a hook on a tensor" in text:
+        return (
+            f"it does not run: {text}; write if h.requires_grad: before it, since a model also runs without gradients"
+        )
     if vars(error).get(IN_TRAINING):
         return (
             f"it runs in evaluation mode, and not in training mode: {text}; both get the same inputs: "

@@ -202,18 +202,34 @@ def entry_by_name(node: ast.Call, context: Context) -> ast.expr | None:
     return ast.Call(ast.Attribute(owner, "get", ast.Load()), [name, *default], [])
 
 
+@handles(syntax=[ast.Subscript])
+def entry_of_file(node: ast.Subscript, context: Context) -> ast.expr | None:
+    """`{"Encoder": Encoder}[kind]` for `globals()[kind]`; None for any other subscript."""
+    if not isinstance(node.ctx, ast.Load) or ast.unparse(node.value) != "globals()":
+        return None
+    found = _of_file(node, node.slice, context)
+    if found is None:
+        raise Unwritable(f"{ast.unparse(node)}: write a dictionary of what it may be")
+    return found
+
+
 def _class_of_file(node: ast.Call, context: Context) -> ast.expr | None:
     """`{"Encoder": Encoder}[kind]` for `getattr(models, kind)`, of what the model's files define."""
     if len(node.args) != 2 or not always(kinds_of(node.args[0]), PythonModule):
         return None
+    return _of_file(node, node.args[1], context)
+
+
+def _of_file(node: ast.expr, key: ast.expr, context: Context) -> ast.expr | None:
+    """The entry of a dictionary of what a lookup by name gave; None where the model's files do not define all of it."""
     found = [kind.name for kind in kinds_of(node) if isinstance(kind, CallableKind)]
     named = {short(name): name for name in found if name in context.program.translated}
-    if not named or not {*(constants_of(node.args[1]) or [""])} <= {*named}:
+    if not named or len(found) < len(kinds_of(node)) or not {*(constants_of(key) or [""])} <= {*named}:
         return None
     for name in named.values():
         context.program.define(name)
     values: list[ast.expr] = [ast.Name(context.program.called(name), ast.Load()) for name in named.values()]
-    return ast.Subscript(ast.Dict([*map(ast.Constant, named)], values), context.visit(node.args[1]), ast.Load())
+    return ast.Subscript(ast.Dict([*map(ast.Constant, named)], values), context.visit(key), ast.Load())
 
 
 # Configurations

@@ -2,6 +2,7 @@
 
 A pattern names every axis of a tensor. Its function takes the tensor, and the sizes that the call passes by name.
 torch.einsum, whose equations are like these, as the product of matrices that it is: MindSpore's own has no CPU kernel.
+So is the product of einops' EinMix with its weight, whose function is one of the tensor, the weight and the bias.
 """
 
 from __future__ import annotations
@@ -40,17 +41,6 @@ LAYERS = {"einops.layers.torch.Rearrange": "rearrange", "einops.layers.torch.Red
 REST = "*rest"  # the axes that `...` stands for, each one of its own
 WHOLE = "**rest"  # the axes of `...` merged into one axis, or into a part of one
 REDUCTIONS = {"mean": "mean", "sum": "sum", "max": "amax", "min": "amin"}  # -> of mindspore.ops
-LAYER = '''
-class Rearranged(nn.Cell):
-    """A change of axes as a layer."""
-
-    def __init__(self, change, *sizes):
-        super().__init__()
-        self.change, self.sizes = change, sizes
-
-    def construct(self, x):
-        return self.change(x, *self.sizes)
-'''
 
 
 class Pattern(NamedTuple):
@@ -211,8 +201,79 @@ def as_layer(node: ast.Call, context: Context) -> ast.expr:
     (pattern, *others), _, sizes, text = _patterns(node, context, LAYERS, None)
     if others:
         raise Unwritable(f"einops' layer with {ast.unparse(text)}, which is not always the same string")
-    context.program.definitions.setdefault("einops:Rearranged", ast.parse(LAYER).body[0])
-    return ast.Call(ast.Name("Rearranged", ast.Load()), [_function(pattern, context), *sizes], [])
+    return ast.Call(context.name("msmigrate.nn.Rearranged"), [_function(pattern, context), *sizes], [])
+
+
+@handles("einops.layers.torch.EinMix")
+def mixed(node: ast.Call, context: Context) -> ast.expr:
+    """`EinMix("b t c -> b t d", weight_shape="c d", bias_shape="d", c=6, d=4)` as a small Cell of that function."""
+    words: dict[str, ast.expr] = {}
+    for word in node.keywords:
+        words |= _unpacked(word.value, context) if word.arg is None else {word.arg: word.value}
+    words |= dict(zip(("pattern", "weight_shape", "bias_shape"), node.args, strict=False))
+    given = [words.pop(name, ast.Constant(None)) for name in ("pattern", "weight_shape", "bias_shape")]
+    none = isinstance(given[2], ast.Constant) and given[2].value is None
+    texts = [_texts(one, "EinMix", context) for one in given[: 2 + (not none)]]
+    if any(len(one) > 1 for one in texts):
+        raise Unwritable(f"einops' {ast.unparse(node)}, whose patterns are not always the same strings")
+    text, shape, *added = (one[0] for one in texts)
+    weight, bias = shape.split(), added[0].split() if added else None
+    left, right = _sides(text, None)
+    sizes = {name: context.visit(value) for name, value in words.items()}
+    pattern = Pattern(f"{text}, {shape}", left, right, "EinMix", "", [name for name in sizes if name not in weight])
+    function = _mixing(pattern, weight, bias is not None, context)
+    made = [name for group in right for name in group if name not in (REST, WHOLE)]
+
+    def of(names: Iterable[str]) -> ast.expr:
+        return ast.Tuple([copy.deepcopy(sizes[name]) if name else ast.Constant(1) for name in names], ast.Load())
+
+    inputs: ast.expr = ast.Constant(1)
+    for place, name in enumerate(name for name in weight if name not in made):
+        size = copy.deepcopy(sizes[name])
+        inputs = ast.BinOp(inputs, ast.Mult(), size) if place else size
+    shapes = [of(weight), ast.Constant(None) if bias is None else of(name if name in bias else "" for name in made)]
+    others = [sizes[name] for name in pattern.given]
+    return ast.Call(context.name("msmigrate.nn.Mixed"), [function, *shapes, inputs, *others], [])
+
+
+def _mixing(pattern: Pattern, weight: list[str], bias: bool, context: Context) -> ast.expr:
+    """The name of the function of a pattern that multiplies with a weight of these axes. Raises Unwritable."""
+    inside = [axis for group in pattern.left for axis in group]
+    made = [REST if axis == WHOLE else axis for group in pattern.right for axis in group]
+    several = len({*inside}) < len(inside) or len({*made}) < len(made) or len({*weight}) < len(weight)
+    gone = [axis for axis in inside if axis not in (*made, *weight)]
+    if several or REST in gone or not {*made} <= {*inside, *weight} or not {*weight} <= {*made, *inside}:
+        raise pattern.fault()
+    x, w, b = (name if name not in {*inside, *weight, *pattern.given} else f"{name}_" for name in ("x", "w", "b"))
+    batch = [axis for axis in inside if axis in weight and axis in made]
+    rows = [axis for axis in inside if axis not in weight and axis in made]
+    inner, columns = [a for a in inside if a in weight and a not in made], [a for a in made if a not in inside]
+    transpose, total, product = (
+        ast.unparse(context.name(f"mindspore.ops.{n}")) for n in ("transpose", "sum", "matmul")
+    )
+    lines = [f"{_tuple(weight)[1:-1]} = {w}.shape"]
+    lines += _sizes(pattern._replace(given=[*pattern.given, *weight]), x)
+    if any(len(group) != 1 for group in pattern.left):
+        lines.append(f"{x} = {x}.reshape({_shape(inside)})")
+    if gone:
+        lines.append(f"{x} = {total}({x}, {_tuple([_place(inside, axis) for axis in gone])})")
+    lines += _turned(x, [axis for axis in inside if axis not in gone], [*batch, *rows, *inner], transpose)
+    lines.append(f"{x} = {x}.reshape({_shape([*batch, '-1', ' * '.join(inner) or '1'])})")
+    lines += _turned(w, weight, [*batch, *inner, *columns], transpose)
+    whole = [" * ".join(part) or "1" for part in (inner, columns)]
+    lines.append(f"{w} = {w}.reshape({_shape([*batch, *whole])})")
+    lines.append(f"{x} = {product}({x}, {w}).reshape({_shape([*batch, *rows, *columns])})")
+    lines += _turned(x, [*batch, *rows, *columns], made, transpose)
+    lines += [f"{x} = {x} + {b}"] if bias else []
+    ends = ["-1" if WHOLE in group else " * ".join(group) or "1" for group in pattern.right]
+    lines.append(f"return {x}" if ends == made else f"return {x}.reshape({_shape(ends)})")
+    head = f"def mix_{'_'.join(weight)}({', '.join([x, w, b, *pattern.given])}):"
+    return _defined("\n    ".join([head, f'"""`{pattern.text}`"""', *lines]), context)
+
+
+def _turned(x: str, axes: list[str], order: list[str], transpose: str) -> list[str]:
+    """The line that puts a tensor's axes into another order; none where they have it."""
+    return [] if axes == order else [f"{x} = {transpose}({x}, {_tuple([_place(axes, axis) for axis in order])})"]
 
 
 def _patterns(
@@ -312,10 +373,16 @@ def _order(pattern: Pattern) -> list[int] | None:
 
 def _function(pattern: Pattern, context: Context) -> ast.expr:
     """The name of the pattern's function, which is defined if it does not exist yet."""
-    made = ast.parse(_written(pattern, context)).body[0]
+    return _defined(_written(pattern, context), context)
+
+
+def _defined(text: str, context: Context) -> ast.expr:
+    """The name of a function of this text, which is defined if it does not exist yet."""
+    made = ast.parse(text).body[0]
     assert isinstance(made, ast.FunctionDef)
+    name = made.name
     for number in itertools.count(1):  # different patterns may have the same name
-        made.name = pattern.name if number == 1 else f"{pattern.name}_{number}"
+        made.name = name if number == 1 else f"{name}_{number}"
         known = context.program.definitions.setdefault(f"einops:{made.name}", made)
         if isinstance(known, ast.FunctionDef) and _same(known, made):
             break

@@ -88,6 +88,14 @@ def keep_torchs_defaults(definitions: Mapping[str, ast.stmt], more: Sequence[ast
             ).body
 
 
+@handles(syntax=[ast.Call])
+def plain_super(node: ast.Call, context: Context) -> ast.expr | None:
+    """`super(Net, self)` as `super()`: the class may have another name in the new file."""
+    named = isinstance(node.func, ast.Name) and node.func.id == "super" and len(node.args) == 2
+    own = named and ast.unparse(node.args[0]) == context.owner.rpartition(".")[2]
+    return ast.Call(node.func, [], []) if own else None
+
+
 @handles(syntax=[ast.Attribute])
 def named_partial(node: ast.Attribute, context: Context) -> ast.expr | None:
     """`partial` for `functools.partial`, as what is written in place of torch's classes calls it."""
@@ -252,13 +260,12 @@ def resolve_lookup(node: ast.Call | ast.Subscript, context: Context) -> ast.expr
     kinds = kinds_of(node)
     if owner is None or owner.id in context.local or len(kinds) != 1 or not _is_object(owner, context):
         return None
-    (kind,) = kinds
-    found: ast.expr | None = None
+    kind, found = kinds[0], None
     if isinstance(kind, ModuleKind):
         found = _layer(kind.cls, _made_with(kind.cls, owner, node, context), context)
         if found is None and not _is_dictionary(owner, context):
-            given = "which may have been given arguments: make the layer by its class"
-            raise Unwritable(f"{ast.unparse(node)} made a {kind.cls}, {given}")
+            made = f"{ast.unparse(node)} made a {kind.cls}, which may have been given arguments"
+            raise Unwritable(f"{made}: make the layer by its class")
     if isinstance(kind, CallableKind) and kind.what != "partial" and kind.name in context.program.translated:
         found = ast.Name(context.program.called(kind.name), ast.Load())
     elif (
@@ -310,10 +317,8 @@ def _made_with(cls: str, owner: ast.Name, node: ast.Call | ast.Subscript, contex
     """The arguments of a new layer that a table gave: of an entry that is a class, none, and of one with a dictionary
     behind it these; None where that is not known."""
     program = context.program
-    name = program.names(context.file).name(owner)
-    module, _, table = (
-        name or f"{next((m for m, f in program.modules.items() if f == context.file), '')}.{owner.id}"
-    ).rpartition(".")
+    here = next((name for name, file in program.modules.items() if file == context.file), "")
+    module, _, table = (program.names(context.file).name(owner) or f"{here}.{owner.id}").rpartition(".")
     key = node.slice if isinstance(node, ast.Subscript) else next(iter(node.args), ast.Constant(None))
     keys = [key.value] if isinstance(key, ast.Constant) else constants_of(key) or []
     entries = program.facts.registers.get(module, {}).get(table, {})

@@ -23,6 +23,7 @@ from ..observe.observations import (
 )
 from .context import UNSEEN, Context, Problem, Stage, Unwritable, handles, row_of
 from .devices_and_no_grad import flag_of
+from .hooks import by_construct
 from .replaced_methods import beside_property, named_cells
 from .row_calls import is_super
 
@@ -43,14 +44,10 @@ ADDED = "msmigrate.nn.functional.added_mask"
 KEPT_CALLS: dict[str, str] = TABLES["kept_calls"]
 OWNERS = [f"torch.nn.{one}." for one in ("Module", "Sequential", "ModuleList", "ModuleDict", "ParameterList")]
 # what makes a layer's weight computed from other parameters -> its counterpart
-NORMS = {
-    f"torch.nn.utils.{place}{name}": f"msmigrate.nn.{name}"
-    for name in ("weight_norm", "spectral_norm")
-    for place in ("", f"{name}.", "parametrizations.")
-}
-_REMOVING = [(of, n) for n in ("weight_norm", "spectral_norm") for of in ("", f"{n}.")]
-NORMS |= {f"torch.nn.utils.{of}remove_{n}": "msmigrate.nn.remove_norm" for of, n in _REMOVING}
-NORMED = ("Linear", *(f"{kind}{rank}d" for kind in ("Conv", "ConvTranspose") for rank in (1, 2, 3)))
+_KINDS = [(of, n) for n in ("weight_norm", "spectral_norm") for of in ("", f"{n}.", "parametrizations.")]
+NORMS = {f"torch.nn.utils.{of}{n}": f"msmigrate.nn.{n}" for of, n in _KINDS}
+NORMS |= {f"torch.nn.utils.{of}remove_{n}": "msmigrate.nn.remove_norm" for of, n in _KINDS if "para" not in of}
+NORMED = ("Linear", "Embedding", *(f"{kind}{rank}d" for kind in ("Conv", "ConvTranspose") for rank in (1, 2, 3)))
 GROWING = {"append", "extend", "insert", "update"}
 PARAMETERS_OF = {"parameters", "named_parameters"}  # MindSpore's counterparts give buffers as well
 NUMBERED = ("torch.nn.Sequential", "torch.nn.ModuleList")
@@ -150,7 +147,7 @@ def loading_hook(call: ast.Call, context: Context) -> list[ast.stmt]:
 
 @handles("torch.nn.*")
 def called_forward(call: ast.Call, context: Context) -> ast.expr | None:
-    """`layer.forward(x)` of a torch layer as `layer(x)`."""
+    """`layer.forward(x)` of a torch layer as `layer(x)`; it calls no hooks, so with such `layer.construct(x)`."""
     callees = callees_of(call)
     if not isinstance(call.func, ast.Attribute) or not always(kinds_of(call.func.value), ModuleKind):
         return None  # `super().forward(x)` and `nn.Linear.forward(self, x)` call a base class
@@ -158,8 +155,8 @@ def called_forward(call: ast.Call, context: Context) -> ast.expr | None:
         return None
     called = replacing(ast.Call(call.func.value, call.args, call.keywords), call)
     set_callee(call.func.value, *(f"module {name.removesuffix('.forward')}" for name in callees))
-    found: ast.expr = context.visit(called)
-    return found
+    found: ast.Call = context.visit(called)
+    return by_construct(found, context)
 
 
 @handles(*BUFFERS)
@@ -324,12 +321,42 @@ def by_name(call: ast.Call, context: Context) -> ast.expr | None:
     return ast.Call(ast.Name(call.func.attr.strip("_"), ast.Load()), given, [])
 
 
-@handles(syntax=[ast.Call])
-def plain_super(node: ast.Call, context: Context) -> ast.expr | None:
-    """`super(Net, self)` as `super()`: the class may have another name in the new file."""
-    named = isinstance(node.func, ast.Name) and node.func.id == "super" and len(node.args) == 2
-    own = named and ast.unparse(node.args[0]) == context.owner.rpartition(".")[2]
-    return ast.Call(node.func, [], []) if own else None
+@handles("builtins.setattr", stage=Stage.STATEMENT)
+def put_by_name(call: ast.Call, context: Context) -> list[ast.stmt] | None:
+    """`replace_cell(net, name, cell)` for `setattr(net, name, layer)`: a SequentialCell keeps a list of its own."""
+    match call.args:
+        case [owner, name, value]:
+            return _put_into(owner, name, value, context)
+    return None
+
+
+@handles(syntax=[ast.Assign], stage=Stage.IN_PLACE)
+def put_in_place(node: ast.Assign, context: Context) -> list[ast.stmt] | None:
+    """The same for `net._modules[name] = layer` and `net.conv = layer`; and what is put into a layer that is already in
+    its place, `net[0] = layer`, gets its name from there. None for any other statement."""
+    match node.targets:
+        case [ast.Subscript(ast.Attribute(owner, "_modules"), name)]:
+            return _put_into(owner, name, node.value, context)
+        case [ast.Attribute(owner, name)]:
+            return _put_into(owner, ast.Constant(name), node.value, context, plain=True)
+        case [ast.Subscript(owner)] if ast.unparse(owner) != "self":
+            context.adds |= all(any(isinstance(k, ModuleKind) for k in kinds_of(one)) for one in (owner, node.value))
+    return None
+
+
+def _put_into(
+    owner: ast.expr, name: ast.expr, value: ast.expr, context: Context, *, plain: bool = False
+) -> list[ast.stmt] | None:
+    classes, put = ([k.cls for k in kinds_of(one) if isinstance(k, ModuleKind)] for one in (owner, value))
+    lists = [f"torch.nn.{one}" for one in ("Sequential", "ModuleDict")]
+    listed = any(context.program.derives(cls, one) for cls in classes for one in lists)
+    if not classes or not put or (ast.unparse(owner) == "self" and not (listed and not plain)):
+        return None
+    context.adds = True
+    if plain and not listed:
+        return None
+    given = [context.visit(copy.deepcopy(one)) for one in (owner, name, value)]
+    return [ast.Expr(ast.Call(context.name("msmigrate.nn.replace_cell"), given, []))]
 
 
 @handles("torch.nn.Module.add_module", stage=Stage.STATEMENT)
@@ -571,30 +598,3 @@ def _listed(node: ast.expr, was: ast.expr, of_list: bool = True) -> ast.expr:
             return replacing(ast.List(items, ast.Load()), node)
     is_list = isinstance(node, (ast.List, ast.ListComp)) or always_sequences(kinds_of(was), "list")
     return node if is_list or not of_list else ast.Call(ast.Name("list", ast.Load()), [node], [])
-
-
-OF_TRAIN = """
-def add_flags_recursive(self, **flags):
-    \"\"\"MindSpore calls this for every cell when training begins or ends: `train` of torch's class.\"\"\"
-    if 'training' not in flags:
-        return super().add_flags_recursive(**flags)
-    mode = flags['training']
-"""
-
-
-def called_by_mindspore(train: ast.FunctionDef) -> ast.FunctionDef:
-    """A class's own `train` under the name that MindSpore calls: for the cells inside, `set_train` calls
-    `add_flags_recursive`, not their own `set_train`."""
-    found = ast.parse(OF_TRAIN).body[0]
-    assert isinstance(found, ast.FunctionDef)
-    mode = next((argument.arg for argument in train.args.args[1:]), "mode")
-    found.body[-1] = ast.parse(f"{mode} = flags['training']").body[0]
-    for call in [node for node in ast.walk(train) if isinstance(node, ast.Call) and is_super(node.func)]:
-        if isinstance(call.func, ast.Attribute) and call.func.attr in ("train", "set_train"):
-            value = call.args[0] if call.args else next((w.value for w in call.keywords), ast.Constant(True))
-            call.func.attr, call.args = "add_flags_recursive", []
-            flags = ast.Dict([None, ast.Constant("training")], [ast.Name("flags", ast.Load()), value])
-            call.keywords = [ast.keyword(None, flags)]
-    documented = ast.get_docstring(train) is not None
-    found.body += train.body[1:] if documented else train.body
-    return found

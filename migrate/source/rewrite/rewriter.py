@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from ...library_names import INSTALLED, NOT_CONVERTED, TABLES
+from ...library_names import INSTALLED, NOT_CONVERTED, TABLES, in_todays_order
 from ...source_files import all_parameters, defaults_of, literal, local_names, short, substitute
 from ..observe.instrument import INSIDE, always_evaluated
 from ..observe.observations import ModuleKind, callees_of, kinds_of, reached, replacing, set_callee
@@ -36,6 +36,7 @@ from . import (
     devices_and_no_grad,
     einops_patterns,
     graph_mode,
+    hooks,
     initializers,
     library_lookups,
     modules,
@@ -44,7 +45,6 @@ from . import (
     tensors,
 )
 from .aliasing import LOST, write_first
-from .argument_kinds import format_texts
 from .collected_outputs import go_on_with_locals, hand_back, rename_hiding, write_collecting
 from .context import Context, Problem, Program, Unwritable, handles
 from .control_flow import pick_by_index, select_branches
@@ -59,7 +59,7 @@ from .views import write_through_views
 # the files whose import registers their handlers; ORDER says whose come first
 HANDLERS = (
     *(autograd_functions, einops_patterns, library_lookups, dataclasses_and_configs, modules, initializers, tensors),
-    *(graph_mode, control_flow, argument_kinds, devices_and_no_grad, replaced_methods),
+    *(graph_mode, control_flow, argument_kinds, hooks, devices_and_no_grad, replaced_methods),
 )
 
 
@@ -212,13 +212,13 @@ def _decorator(node: ast.expr, context: Context) -> str:
 
 def _normalise(function: ast.FunctionDef, context: Context) -> None:
     """Rewrite what Graph mode does not compile, and what MindSpore's CPU does not compute; in place."""
-    in_blocks(function, name_lambdas)
+    in_blocks(in_todays_order(function), lambda body: hooks.hooks_anyway(name_lambdas(body)))
     if not context.in_python:
         name_kwargs(function, context.program)
         list_mapped(function)
         expand_nested_comprehensions(function)
         pick_by_index(function)
-    format_texts(function, compiled=not context.builds)
+    argument_kinds.format_texts(function, compiled=not context.builds)
     if not context.builds:
         go_on_with_locals(function, context)
     hoist_walrus(function)

@@ -367,7 +367,9 @@ def arguments_of(row: Row, node: ast.Call, context: Context, *, method: bool = F
 
 
 def _unpacked_list(row: Row, node: ast.Starred, context: Context) -> list[ObservedArgument]:
-    """The items of `*sizes`, for a variable that always has the same length."""
+    """The items of `*sizes`, for a variable that always has the same length, or of `*[3, 16]`."""
+    if isinstance(node.value, (ast.List, ast.Tuple)) and not any(isinstance(n, ast.Starred) for n in node.value.elts):
+        return [argument_of(one, context) for one in node.value.elts]
     counts, kinds = {*(constants_of(node) or ())}, kinds_of(node.value)
     lists = [kind for kind in kinds if isinstance(kind, SequenceKind) and kind.type in ("tuple", "list")]
     if len(counts) != 1 or len(lists) < len(kinds):
@@ -377,9 +379,8 @@ def _unpacked_list(row: Row, node: ast.Starred, context: Context) -> list[Observ
         inside = []
     whole, (count,) = context.visit(node.value), counts
     places = (ast.Constant(place) for place in range(count))
-    if not isinstance(node.value, (ast.List, ast.Tuple)):
-        test = ast.parse(f"len({ast.unparse(whole)}) != {count}", mode="eval").body
-        context.raise_where(test, whole, f"{ast.unparse(node)} had {count} items", node.value)
+    test = ast.parse(f"len({ast.unparse(whole)}) != {count}", mode="eval").body
+    context.raise_where(test, whole, f"{ast.unparse(node)} had {count} items", node.value)
     return [ObservedArgument(ast.Subscript(copy.deepcopy(whole), place, ast.Load()), inside, None) for place in places]
 
 

@@ -57,6 +57,7 @@ from .argument_kinds import COMPLEX, may_be_complex, of_dtype, sized
 from .context import UNSEEN, Context, Unwritable, has_handler, row_of
 from .dataclasses_and_configs import is_enum, is_settings, kinds_before, takes_items
 from .devices_and_no_grad import says_how, without_try
+from .hooks import OF_MODULES
 from .initializers import shares
 from .modules import NORMS
 from .row_calls import is_super
@@ -572,7 +573,7 @@ class Reader:
                 sizes = PlainKind("int") if method == "stride" else SizeKind(UNKNOWN_RANK)
                 result = OF_TENSORS.get(method, sizes if method == "size" else SOME_TENSOR)
                 return [self._known(f"torch.Tensor.{method}")], result
-            case ModuleKind() if method in CELL_METHODS and method != "forward":
+            case ModuleKind() if method in OF_MODULES:
                 return [f"torch.nn.Module.{method}"], methods.GIVEN.get(method, UNSEEN)
             case ModuleKind() if method in ("to", "cpu", "cuda", "float"):
                 return [self._known(f"torch.nn.Module.{method}")], kind

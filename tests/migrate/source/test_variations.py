@@ -297,6 +297,8 @@ class Net(nn.Module):
         self.first, inside = nn.utils.weight_norm(nn.Linear(3, 4)), nn.Linear(4, 2)
         self.inside = inside
         self.rest = lambda x: inside(torch.tanh(x))
+        self.scale = 2.0
+        self.inside.bias.register_hook(lambda grad: grad * self.scale)
 
     def forward(self, x):
         return self.rest(self.first(x))
@@ -306,6 +308,9 @@ net(torch.ones(2, 3)).sum().backward()
 wide = copy.deepcopy(net).double()
 assert wide(torch.ones(2, 3).double()).dtype == torch.float64 and net(torch.ones(2, 3)).dtype == torch.float32
 wide.inside.bias.data.fill_(100.0)
+wide.scale = 5.0
+wide(torch.ones(2, 3).double()).sum().backward()
+assert float(net.inside.bias.grad[0]) == 4.0 and float(wide.inside.bias.grad[0]) == 10.0, wide.inside.bias.grad
 assert float(wide(torch.ones(2, 3).double()).min()) > 50 > float(net(torch.ones(2, 3)).max())
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
 
 import torch
 import torch.nn as nn
@@ -139,3 +140,160 @@ class Cached(nn.Module):
 
 def checks_its_input_and_keeps_by_device():
     return Cached(), image()
+
+
+class Stateful(nn.Module):
+    def __init__(self, i=6, o=5):
+        super().__init__()
+        self.l = nn.Linear(i, o)
+        self.bn = nn.BatchNorm1d(o)
+        self.ln = nn.LayerNorm(o)
+        self.c = nn.Conv1d(1, 2, 3)
+        self.register_buffer("shift", torch.ones(o))
+
+    def forward(self, x):
+        x = self.ln(torch.relu(self.bn(self.l(x)))) + self.shift
+        return self.c(x.unsqueeze(1)).mean(1)
+
+
+class Teacher(nn.Module):
+    """Parts that begin with the state of another one, as teachers and momentum encoders do."""
+
+    def __init__(self):
+        super().__init__()
+        self.student = Stateful()
+        self.teacher = Stateful()
+        self.teacher.load_state_dict(self.student.state_dict())
+        self.small = nn.Linear(6, 5, bias=False)
+        found = self.small.load_state_dict(self.student.l.state_dict(), strict=False)
+        self.left = len(found.unexpected_keys)
+        for p in self.teacher.parameters():
+            p.requires_grad = False
+
+    def forward(self, x):
+        return self.student(x), self.teacher(x), self.small(x) * self.left
+
+
+def begins_with_the_state_of_another():
+    return Teacher(), [torch.randn(4, 6)]
+
+
+class Chosen(nn.Module):
+    """States by the names of their tensors: parts of them, other values, their order and number."""
+
+    def __init__(self):
+        super().__init__()
+        self.whole = nn.Sequential(OrderedDict(enc=nn.Conv2d(3, 4, 3), norm=nn.BatchNorm2d(4), act=nn.PReLU()))
+        self.enc = nn.Conv2d(1, 4, 3)
+        self.other = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4, affine=False))
+        found = OrderedDict()
+        for k, v in self.whole.state_dict().items():
+            if k.startswith("enc."):
+                found[k[4:]] = v.mean(dim=1, keepdim=True) if v.dim() > 1 else v
+        missing, unexpected = self.enc.load_state_dict(found, strict=False)
+        own = self.other.state_dict()
+        given = {k: v for k, v in zip(own, self.whole.state_dict().values()) if v.shape == own[k].shape}
+        own.update(given)
+        self.other.load_state_dict(own)
+        self.load()
+        self.names = [*self.whole.state_dict(), *self.other.state_dict()]
+        self.number = len("".join(self.names)) + len(given) + len(missing)
+
+    def load(self):
+        state = self.whole.enc.state_dict()
+        state["bias"] = state["bias"] * 2
+        self.whole.enc.load_state_dict(state)
+
+    def forward(self, x):
+        return self.whole(x), self.enc(x[:, :1]), self.other(x) + self.number
+
+
+def states_by_names():
+    return Chosen(), [torch.randn(2, 3, 6, 6)]
+
+
+class WritesIntoItsState(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(6, 5)
+        self.b = nn.Linear(6, 5)
+        mine = self.a.state_dict()
+        for k, v in self.b.state_dict().items():
+            v.copy_(mine[k])
+
+    def forward(self, x):
+        return self.a(x), self.b(x)
+
+
+def writes_into_its_state():
+    return WritesIntoItsState(), [torch.randn(4, 6)]
+
+
+class ScalesItsState(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(6, 5)
+        state = self.a.state_dict()
+        for key in state:
+            state[key] *= 2
+
+    def forward(self, x):
+        return self.a(x)
+
+
+def scales_its_state():
+    return ScalesItsState(), [torch.randn(4, 6)]
+
+
+class HandsOnItsState(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(6, 5)
+        self.b = nn.Linear(6, 5)
+        self.copy(self.a.state_dict(), self.b.state_dict())
+
+    def copy(self, one, other):
+        for k in one:
+            other[k].copy_(one[k])
+
+    def forward(self, x):
+        return self.a(x), self.b(x)
+
+
+def hands_on_its_state():
+    return HandsOnItsState(), [torch.randn(4, 6)]
+
+
+class Doubled(nn.Module):
+    def __init__(self, width, times=2):
+        super().__init__()
+        self.l = nn.Linear(width, width)
+        self.times = times
+
+    def forward(self, x):
+        return self.l(x) * self.times
+
+
+class Narrowed(nn.Module):
+    def __init__(self, width, to):
+        super().__init__()
+        self.l = nn.Linear(width, to)
+
+    def forward(self, x):
+        return self.l(x)
+
+
+class FromGlobals(nn.Module):
+    """Layers by the names of their classes in this file, with their arguments in lists."""
+
+    def __init__(self, layers=(("Doubled", [6]), ("Narrowed", [6, 4]), ("Doubled", [4, 3]))):
+        super().__init__()
+        self.net = nn.Sequential(*[globals()[name](*args) for name, args in layers])
+        self.last = nn.Conv1d(*[1, 2, 3], **{"padding": 1})
+
+    def forward(self, x):
+        return self.last(self.net(x).unsqueeze(1))
+
+
+def layers_of_this_file_by_name():
+    return FromGlobals(), [torch.randn(2, 6)]

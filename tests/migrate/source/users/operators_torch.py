@@ -7,7 +7,7 @@ from functools import partial
 import torch
 import torchvision
 from einops import einsum, pack, parse_shape, rearrange, reduce, repeat, unpack
-from einops.layers.torch import Rearrange, Reduce
+from einops.layers.torch import EinMix, Rearrange, Reduce
 from torch import int32, nn, tensor
 from torch.nn.utils.parametrizations import weight_norm
 
@@ -542,3 +542,107 @@ class GivenPatterns(nn.Module):
 
 def given_patterns():
     return GivenPatterns(), (torch.randn(2, 3, 4, 4),)
+
+
+class Rearranged(nn.Module):
+    """A class of one's own with the name of one of msmigrate's."""
+
+    def forward(self, x):
+        return x * 2
+
+
+class Mixes(nn.Module):
+    """Products with a weight along any axes: of groups, of `...`, of each value, with sums over an axis."""
+
+    def __init__(self, dim=6, heads=2, **sizes):
+        super().__init__()
+        self.dense = EinMix("b t c -> b t c1", weight_shape="c c1", bias_shape="c1", c=dim, c1=4)
+        self.along = EinMix("b t c -> b t0 c", "t t0", "t0", t=3, t0=5)
+        self.heads = EinMix("b t (h c) -> b h t c1", weight_shape="h c c1", h=heads, c=3, c1=4)
+        self.scale = EinMix("b h t c -> b t (h c)", weight_shape="h c", bias_shape="h c", h=heads, c=4)
+        self.patches = EinMix("b (t p) (c q) -> b (t c) d", weight_shape="p q d", bias_shape="d", p=3, q=2, d=dim)
+        self.rest = EinMix("... (x w) -> ... w b", weight_shape="x w b", bias_shape="w b", **sizes)
+        self.sums = EinMix("b t w c -> t (b w)", weight_shape="t w", t=3, w=2)
+        self.change = nn.Sequential(Rearrange("b t c -> t b c"), Rearranged())
+
+    def forward(self, x):
+        whole = self.along(self.dense(x)), self.scale(self.heads(x)), self.patches(x)
+        return (*whole, self.sums(self.rest(x)), self.change(x))
+
+
+def einops_products():
+    return Mixes(x=3, w=2, b=4), [torch.randn(2, 3, 6)]
+
+
+class MixesOther(nn.Module):
+    def __init__(self, pattern="b c -> b d"):
+        super().__init__()
+        self.mix = EinMix(pattern, weight_shape="c d", c=6, d=4)
+
+    def forward(self, x):
+        return self.mix(x)
+
+
+def einops_product_by_an_argument():
+    return MixesOther(), [torch.randn(2, 6)]
+
+
+class OneSize(nn.Module):
+    """Sizes as lists and tuples of one number, which torch takes for every side."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Conv2d(3, 4, 3, stride=[2])
+        self.b = nn.MaxPool2d([2], stride=[1])
+        self.c = nn.Conv2d(4, 4, kernel_size=3, padding=(1,), dilation=[2])
+        self.d = nn.AvgPool2d(2, [1])
+        self.e = nn.ConvTranspose2d(4, 4, 4, [2], [1])
+        self.f = nn.Conv3d(4, 4, 3, [2], [1])
+        self.g = nn.Conv1d(4, 4, [3], stride=[1], padding=[1])
+
+    def forward(self, x):
+        y = self.d(self.c(self.b(self.a(x))))
+        flat = nn.functional.conv2d(x, self.a.weight, stride=[2], padding=[1]), nn.functional.max_pool2d(x, [2], [2])
+        return (
+            self.e(y),
+            self.f(torch.stack([y, y], 2)),
+            self.g(y.flatten(2)),
+            *flat,
+            nn.functional.avg_pool2d(x, (3,), [1], (1,)),
+        )
+
+
+def sizes_of_one_number():
+    return OneSize(), [torch.randn(2, 3, 15, 15)]
+
+
+class OldOrder(nn.Module):
+    """Numbers before the tensors, as torch once had them, also where that did not run."""
+
+    def __init__(self, more=False):
+        super().__init__()
+        self.l = nn.Linear(6, 6)
+        self.more = more
+
+    def forward(self, x, y):
+        z = self.l(x)
+        d = x.pow(2).sum(1, keepdim=True).expand(4, 5) + y.pow(2).sum(1, keepdim=True).expand(5, 4).t()
+        d.addmm_(1, -2, z, y.t())
+        d = torch.addmm(0.5, d, -2, z, y.t())
+        d = torch.addmm(0.5, d, z, y.t()).addcmul(2, d, d)
+        scale = float(self.l.in_features)
+        z.add_(2, x)
+        z.mul_(0.9).add_(scale, x)
+        z.addcdiv_(0.5, x, x.abs() + 1)
+        if self.more:
+            d = torch.addcmul(d, 0.5, d, d)
+            d.sub_(3, d)
+        return d, torch.add(d, 2, d), d.sub(2, d), z
+
+
+def numbers_before_tensors():
+    return OldOrder(), [torch.randn(4, 6), torch.randn(5, 6)]
+
+
+def numbers_before_tensors_in_a_branch():
+    return OldOrder(more=True), [torch.randn(4, 6), torch.randn(5, 6)]

@@ -699,3 +699,23 @@ class DrawnAnew(nn.Module):
 def drawn_anew():
     torch.manual_seed(0)
     return DrawnAnew(), (torch.randn(2, 3, 8),)
+
+
+class NormedTables(nn.Module):
+    """Embeddings whose table is computed, also with a row that gets no gradient, and one whose norm is removed."""
+
+    def __init__(self, steps=2):
+        super().__init__()
+        norm = nn.utils.parametrizations.spectral_norm
+        self.first = nn.utils.spectral_norm(nn.Embedding(7, 5), n_power_iterations=steps, eps=1e-6)
+        self.second = norm(nn.Embedding(7, 5, padding_idx=1), n_power_iterations=3, eps=1e-5)
+        self.third = nn.utils.weight_norm(nn.Embedding(7, 5), dim=1)
+        self.fourth = nn.utils.parametrizations.weight_norm(nn.Embedding(7, 5))
+        self.fifth = nn.utils.remove_weight_norm(nn.utils.weight_norm(nn.Embedding(7, 5)))
+
+    def forward(self, x):
+        return self.first(x), self.second(x), self.third(x), self.fourth(x) + self.fifth(x)
+
+
+def normed_tables():
+    return NormedTables(), [torch.tensor([[0, 1, 1], [6, 3, 1]])]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 import torch
 from torch import nn
 
@@ -170,3 +172,82 @@ def made_by_functions():
 
 def made_by_functions_narrow():
     return merged(4, 4), images()
+
+
+class HalfRolled(nn.Module):
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def forward(self, x):
+        return self.net(torch.roll(x, 1, 1) * 0.5 + x * 0.5)
+
+
+class Inverted(nn.Module):
+    def __init__(self, i, o):
+        super().__init__()
+        self.same = i == o
+        self.conv = nn.Sequential(nn.Conv2d(i, o, 1, bias=False), nn.BatchNorm2d(o), nn.ReLU6(), nn.Conv2d(o, o, 1))
+
+    def forward(self, x):
+        return x + self.conv(x) if self.same else self.conv(x)
+
+
+class Wrapped(nn.Module):
+    """Layers that are wrapped in a loop, two of them under the same numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.base = nn.Sequential(Inverted(3, 4), Inverted(4, 4), Inverted(4, 5), Inverted(5, 5))
+        for m in self.base.modules():
+            if isinstance(m, Inverted) and m.same:
+                m.conv[0] = HalfRolled(m.conv[0])
+
+    def forward(self, x):
+        return self.base(x)
+
+
+def wrapped_by_number():
+    return Wrapped(), [torch.randn(2, 3, 6, 6)]
+
+
+def plain_layers(width):
+    named = OrderedDict(act=nn.ReLU(), conv=nn.Conv2d(width, width, 1))
+    inner = nn.Sequential(nn.Conv2d(width, width, 1), nn.ReLU())
+    return nn.Sequential(nn.Conv2d(3, width, 3, padding=1), nn.BatchNorm2d(width), inner, nn.Sequential(named))
+
+
+def leaking(module):
+    for name, child in module.named_children():
+        if isinstance(child, nn.ReLU):
+            setattr(module, name, nn.LeakyReLU(0.2))
+        else:
+            leaking(child)
+
+
+class WrappedByName(nn.Module):
+    """Layers that others take the place of, by their names: in a Sequential, a ModuleDict and a module."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = plain_layers(4), plain_layers(4), plain_layers(4)
+        self.parts = nn.ModuleDict({"one": nn.Conv2d(3, 4, 1), "two": nn.ReLU()})
+        leaking(self.a)
+        for name, m in self.b.named_children():
+            if isinstance(m, nn.Conv2d):
+                setattr(self.b, name, HalfRolled(m))
+        for name, m in list(self.c._modules.items()):
+            if isinstance(m, nn.Conv2d):
+                self.c._modules[name] = nn.Sequential(m, nn.InstanceNorm2d(m.out_channels))
+        self.c[3].conv = HalfRolled(self.c[3].conv)
+        setattr(self.parts, "one", HalfRolled(self.parts["one"]))
+
+    def forward(self, x):
+        y = x
+        for part in self.parts.values():
+            y = part(y)
+        return self.a(x), self.b(x), self.c(x), y
+
+
+def wrapped_by_name():
+    return WrappedByName(), [torch.randn(2, 3, 6, 6)]

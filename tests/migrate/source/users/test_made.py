@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from written import Written
 
 Users = dict[str, Written]
@@ -25,3 +26,31 @@ def test_a_norms_check_and_a_cache_by_device(users: Users) -> None:
     found = users["checks_its_input_and_keeps_by_device"]
     found.agrees()
     found.holds("check_axes(x, 4)", "CHECKS")
+
+
+def test_states_that_another_part_begins_with(users: Users) -> None:
+    found = users["begins_with_the_state_of_another"]
+    found.agrees()
+    found.holds("load_state_dict(self.teacher, state_dict(self.student))")
+    for name in ("l.weight", "c.weight", "bn.gamma", "shift"):
+        student, teacher = (found.mindspore[f"fresh/{part}.{name}"] for part in ("student", "teacher"))
+        assert (student == teacher).all()
+    assert (found.mindspore["fresh/small.weight"] == found.mindspore["fresh/student.l.weight"]).all()
+
+
+def test_states_by_torchs_names_and_in_its_order(users: Users) -> None:
+    found = users["states_by_names"]
+    found.agrees()
+    assert (found.mindspore["fresh/other.0.weight"] == found.mindspore["fresh/whole.enc.weight"]).all()
+
+
+@pytest.mark.parametrize("name", ["writes_into_its_state", "scales_its_state", "hands_on_its_state"])
+def test_what_writes_into_a_states_tensors_is_refused(users: Users, name: str) -> None:
+    problems = users[name].source.problems
+    assert problems and all("may write into what this gives" in problem.text for problem in problems)
+
+
+def test_classes_of_the_file_by_their_names(users: Users) -> None:
+    found = users["layers_of_this_file_by_name"]
+    found.agrees()
+    found.holds("{'Doubled': Doubled, 'Narrowed': Narrowed}[name](*args)", "nn.Conv1d(1, 2, 3, ")

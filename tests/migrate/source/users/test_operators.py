@@ -172,3 +172,23 @@ def test_patterns_of_einops_that_are_no_literals(users: Users) -> None:
     found.holds(
         "'b c h -> b (c h)': rearrange_b_c_h_to_b_ch}[way](y)", "{'b': x.shape[0], 'h': x.shape[2], 'w': x.shape[3]}"
     )
+
+
+def test_products_of_einops(users: Users) -> None:
+    found = users["einops_products"]
+    found.agrees()
+    found.holds("ops.matmul(", "class tensor_Rearranged(nn.Cell):", "class Rearranged(nn.Cell):")
+    found = users["einops_product_by_an_argument"]
+    found.agrees()
+    found.holds("if pattern not in ('b c -> b d',):")
+
+
+def test_sizes_of_one_number_are_for_every_side(users: Users) -> None:
+    users["sizes_of_one_number"].agrees()
+
+
+def test_numbers_before_tensors_are_what_torch_takes_them_for(users: Users) -> None:
+    found = users["numbers_before_tensors"]
+    found.agrees()
+    found.holds("ops.addcmul(d, d, d, value=0.5)")
+    users["numbers_before_tensors_in_a_branch"].agrees()

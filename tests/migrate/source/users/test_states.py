@@ -191,3 +191,7 @@ def test_a_layer_that_draws_its_weights_in_its_own_way_does_so_as_it_is_made(use
     file.write_text(f"{found.source.text}\n\nnet = build()\n{code}\n")
     said = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=True, timeout=120).stdout
     assert said.split() == ["1.0", "0.25", "0.5"]
+
+
+def test_embeddings_whose_table_is_computed(users: Users) -> None:
+    users["normed_tables"].agrees()

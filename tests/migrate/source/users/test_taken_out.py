@@ -46,3 +46,18 @@ def test_functions_made_in_others_keep_their_variables(users: Users) -> None:
     wide.holds("def body(*, width, groups):", "def norm(count, *, groups):")
     wide.holds("Merged(partial(body, groups=2, width=8), partial(norm, groups=2)")
     narrow.holds("Merged(partial(body, groups=4, width=4), partial(norm, groups=4)")
+
+
+def test_layers_are_wrapped_in_their_places(users: Users) -> None:
+    found = users["wrapped_by_number"]
+    found.agrees()
+    found.holds("self.update_parameters_name()")  # two layers have one name without
+    found = users["wrapped_by_name"]
+    found.agrees()
+    found.holds(
+        "replace_cell(module, name, nn.LeakyReLU(alpha=0.2))",
+        "replace_cell(self.b, name, HalfRolled(m))",
+        "replace_cell(self.c, name, nn.SequentialCell(",
+        "replace_cell(self.c[3], 'conv', HalfRolled(self.c[3].conv))",
+        "replace_cell(self.parts, 'one', HalfRolled(self.parts['one']))",
+    )

@@ -1,0 +1,237 @@
+"""Hooks, which are called with a gradient or with what a layer is given, and states that a model reads and loads while
+it is made."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...library_names import CELL_METHODS, CONTAINERS, TABLES
+from ..observe.observations import (
+    CallableKind,
+    DictKind,
+    ModuleKind,
+    TensorKind,
+    callees_of,
+    kinds_of,
+    reached,
+    replacing,
+)
+from .context import Context, Problem, Stage, Unwritable, handles
+
+IN_PLACE = re.compile(r"(?!requires_grad_)[a-z]\w*[a-z0-9]_|__setitem__")
+READING = {"load_state_dict", "update", "len", "list", "dict", "zip", "enumerate", "sorted", "set", "tuple", "iter"}
+READING |= {"OrderedDict", "print", "any", "all", "isinstance", "reversed", "type"}
+HANDED = "handed"  # marks a state that is only loaded
+STATES = {f"torch.nn.Module.{name}": name for name in ("state_dict", "load_state_dict")}
+
+
+@handles(*STATES)
+def state(call: ast.Call, context: Context) -> ast.expr:
+    """`load_state_dict(self.teacher, state_dict(self.student))` for `self.teacher.load_state_dict(…)`, where a model is
+    made: by torch's names, which the code may look into."""
+    (name, *others), function = callees_of(call), call.func
+    if others or not context.builds or not isinstance(function, ast.Attribute):
+        raise Unwritable(f"{ast.unparse(call)}: a state is read and loaded where a model is made, and not as it runs")
+    words = [word for word in call.keywords if word.arg != "assign"]
+    if len(call.args) > 2 or any(word.arg not in ("state_dict", "strict") for word in words):
+        raise Unwritable(f"{ast.unparse(call)}: with other arguments than the state and strict")
+    inner = [one for one in (*call.args, *(word.value for word in words)) if isinstance(one, ast.Call)]
+    direct = [one for one in inner if callees_of(one) == ["torch.nn.Module.state_dict"]]  # handed on as it is
+    for one in direct:
+        vars(one)[HANDED] = True
+    if not direct and HANDED not in vars(call):
+        _has_its_shape(function.value, call, context)
+    if STATES[name] == "state_dict" and HANDED not in vars(call) and (written := _writes_into_values(context)):
+        raise Unwritable(f"{ast.unparse(call)}: {written} may write into what this gives: write it with parameters")
+    given = [context.visit(one) for one in (function.value, *call.args)]
+    named = [ast.keyword(str(word.arg).replace("_dict", ""), context.visit(word.value)) for word in words]
+    return ast.Call(context.name(f"msmigrate.nn.{STATES[name]}"), given, named)
+
+
+HOOKS: dict[str, str] = TABLES["hooks"]
+OF_MODULES = {*CELL_METHODS, *(name.rpartition(".")[2] for name in HOOKS if "Module" in name)} - {"forward"}
+OF_GRADIENT, OLD, KEEPS = (
+    f"torch.{name}" for name in ("Tensor.register_hook", "nn.Module.register_backward_hook", "Tensor.retain_grad")
+)
+GRADIENTS = "torch.is_grad_enabled"
+OTHERWISE_CALLED = {*TABLES["forwards"], *TABLES["by_position"]}  # MindSpore's layers take other arguments
+OF_EACH_VALUE = {"clamp", "clip", "clamp_min", "clamp_max", "nan_to_num"}
+
+
+@handles(*HOOKS)
+def hook(call: ast.Call, context: Context) -> ast.expr:
+    """`layer.register_backward_hook(f)` for `layer.register_full_backward_hook(f)`, and so for the other hooks."""
+    (name, *others), function = callees_of(call), call.func
+    if others or not isinstance(function, ast.Attribute):
+        raise Unwritable(f"{ast.unparse(function)}, which is not always the same method")
+    text, kinds = ast.unparse(call), kinds_of(function.value)
+    layers = sorted({k.cls for k in kinds if isinstance(k, ModuleKind) and k.cls in OTHERWISE_CALLED})
+    if layers and not _passes_over_inputs(call, context):
+        raise Unwritable(f"{text}: MindSpore's {' and '.join(layers)} has other inputs, which this function reads")
+    if name == OLD and not _passes_over_inputs(call, context, gives=False):
+        raise Unwritable(f"{text} gives the gradients of a layer's last operation: call register_full_backward_hook")
+    if bool(kinds) and all(isinstance(kind, TensorKind) and kind.parameter for kind in kinds):
+        _has_its_shape(function.value.value if isinstance(function.value, ast.Attribute) else call, call, context)
+    made = context.kept(call)
+    assert isinstance(made.func, ast.Attribute)
+    made.func.attr = HOOKS[name]
+    if HOOKS[name] != "remove":
+        _list(
+            f"{text} is written for PyNative mode: graph mode compiles few such functions, and these keep nothing",
+            call,
+            context,
+        )
+    return made
+
+
+def by_construct(call: ast.Call, context: Context) -> ast.Call:
+    """`layer.construct(x)` for `layer(x)`, where the user's files give layers hooks."""
+    names = OF_MODULES - {*CELL_METHODS}
+    nodes = (node for file in context.program.own_files for node in ast.walk(context.program.tree(file)))
+    if any(isinstance(node, ast.Attribute) and node.attr in names for node in nodes):
+        call.func = ast.Attribute(call.func, "construct", ast.Load())
+    return call
+
+
+def _passes_over_inputs(call: ast.Call, context: Context, *, gives: bool = True) -> bool:
+    """Whether a hook's function does not read what the layer is given, or the gradients of that; gives: and may give
+    something back."""
+    functions = _functions(call, context)
+    for node in functions:
+        inside = [*ast.walk(node)]
+        back = isinstance(node, ast.Lambda) or any(isinstance(n, ast.Return) and n.value is not None for n in inside)
+        takes = [one.arg for one in node.args.args if one.arg != "self"]
+        read = {one.id for one in inside if isinstance(one, ast.Name)}
+        if len(takes) < 2 or takes[1] in read or (back and not gives):
+            return False
+    return bool(functions)
+
+
+def _functions(call: ast.Call, context: Context) -> list[ast.FunctionDef | ast.Lambda]:
+    """The functions that a hook calls; none where one of them is not known."""
+    first = call.args[0] if call.args else None
+    if isinstance(first, ast.Lambda):
+        return [first]
+    inner = {one.name: one for one in ast.walk(context.function or call) if isinstance(one, ast.FunctionDef)}
+    found = list[ast.FunctionDef | ast.Lambda]()
+    for kind in kinds_of(first) if first is not None else ():
+        name = kind.name if isinstance(kind, CallableKind) else ""
+        ran = context.program.functions.get(name)
+        node = context.program.node(ran) if ran is not None else inner.get(name.rpartition(".")[2])
+        if not isinstance(node, ast.FunctionDef):
+            return []
+        found.append(node)
+    return found
+
+
+def _writes_into_values(context: Context) -> str:
+    """A statement of the function that may write into the tensors of a state, or hand them on; empty without any."""
+    for node in ast.walk(context.function) if context.function is not None else ():
+        match node:
+            case ast.Call(ast.Attribute(owner, name)) if IN_PLACE.fullmatch(name) and _is_plain(owner):
+                return ast.unparse(node)
+            case ast.Assign([ast.Attribute(ast.Attribute(_, "weight" | "bias"), "data")]):
+                continue
+            case ast.AugAssign(target) | ast.Assign([ast.Attribute(target, "data")]) if _is_plain(target):
+                return ast.unparse(node)
+            case ast.Assign([ast.Subscript(target)]) if _is_plain(target):
+                return ast.unparse(node)
+            case ast.Call(function, given, words) if not _reads(ast.unparse(function)):
+                if any(map(_is_state, (*given, *(word.value for word in words)))):
+                    return ast.unparse(node)
+    return ""
+
+
+def _reads(function: str) -> bool:
+    """Whether a function of this name only reads a dictionary."""
+    return function in ("copy.copy", "copy.deepcopy") or function.rpartition(".")[2] in READING
+
+
+def _is_state(node: ast.expr) -> bool:
+    """Whether it was a dictionary of tensors that are no parameters, or one of too many entries to say."""
+    kinds = [] if isinstance(node, ast.Dict) else [kind for kind in kinds_of(node) if isinstance(kind, DictKind)]
+    values = [[one for _, one in kind.entries] for kind in kinds]
+    return any(not one or any(isinstance(v, TensorKind) and not v.parameter for v in one) for one in values)
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """Whether it was a tensor that is no parameter, now and then, or nothing is known of it."""
+    kinds = kinds_of(node)
+    return not kinds or any(isinstance(kind, TensorKind) and not kind.parameter for kind in kinds)
+
+
+def _has_its_shape(owner: ast.expr, call: ast.Call, context: Context) -> None:
+    """Raise Unwritable where a parameter of a layer, or of a net, may have another shape in MindSpore, and a function
+    that gets its gradient does more than limit each value."""
+    named = {kind.cls for kind in kinds_of(owner) if isinstance(kind, ModuleKind)}
+    plain = named and not any(name in context.program.translated or name in CONTAINERS for name in named)
+    classes = named if plain else {bases[0] for bases in context.program.facts.classes.values()}
+    rows = [row for row in map(context.program.torch_base, classes) if row is not None]
+    rows = [row for row in rows if any(state.verb for state in row.state)]
+    functions = _functions(call, context)
+    if rows and not (functions and all(map(_of_each_value, functions))):
+        names = " and ".join(sorted(row.torch for row in rows))
+        raise Unwritable(f"{ast.unparse(call)}: parameters of {names} have other shapes in MindSpore")
+
+
+def _of_each_value(node: ast.FunctionDef | ast.Lambda) -> bool:
+    """Whether a function computes with its argument and numbers alone, each value by itself."""
+    calls = [one for one in ast.walk(node) if isinstance(one, ast.Call)]
+    names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    attributes = {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+    limits = all(isinstance(one.func, ast.Attribute) for one in calls) and attributes <= OF_EACH_VALUE
+    return limits and names <= {"torch", *(one.arg for one in node.args.args)}
+
+
+def _list(text: str, node: ast.expr, context: Context) -> None:
+    """Note what the new file lacks, once."""
+    problem = Problem(context.file, node.lineno, text)
+    context.program.left_out += [problem] if problem not in context.program.left_out else []
+
+
+@handles(KEEPS, stage=Stage.STATEMENT)
+def kept_gradient(call: ast.Call, context: Context) -> list[ast.stmt]:
+    """Nothing: a gradient that torch keeps for who reads it after the step is no part of what a model computes."""
+    text = f"{ast.unparse(call)}: torch keeps this gradient; in MindSpore mindspore.grad of a function of it gives it"
+    _list(text, call, context)
+    return []
+
+
+def hooks_anyway(body: list[ast.stmt]) -> list[ast.stmt]:
+    """A block, with `h.register_hook(f)` in place of `if h.requires_grad: h.register_hook(f)`: without a gradient there
+    is none to call it with."""
+    return [one for statement in body for one in (_hooks(statement) or [statement])]
+
+
+def _hooks(node: ast.stmt) -> list[ast.stmt]:
+    """The statements in place of such a question; none for any other statement."""
+    if not isinstance(node, ast.If) or node.orelse or not all(map(_is_hook, node.body)):
+        return []
+    terms = node.test.values if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And) else [node.test]
+    left = [one for one in terms if not _asks_gradient(one)]
+    if len(left) == len(terms):
+        return []
+    if not left and reached(node.body[0]):
+        return node.body
+    test = ast.BoolOp(ast.And(), left) if len(left) > 1 else left[0] if left else ast.Constant(True)
+    return [replacing(ast.If(ast.copy_location(test, node.test), node.body, []), node)]
+
+
+def _is_hook(node: ast.stmt) -> bool:
+    """Whether a statement only registers a hook on a tensor, or has its gradient kept."""
+    call = node.value if isinstance(node, (ast.Expr, ast.Assign)) else None
+    methods = [one.rpartition(".")[2] for one in (OF_GRADIENT, KEEPS)]
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in methods
+
+
+def _asks_gradient(node: ast.expr) -> bool:
+    """Whether an expression asks whether there is a gradient."""
+    match node:
+        case ast.Attribute(_, "requires_grad") | ast.Compare(
+            ast.Attribute(_, "grad_fn"), [ast.IsNot()], [ast.Constant(None)]
+        ):
+            return True
+        case ast.Call(function, [], []):
+            return ast.unparse(function) == GRADIENTS
+    return False

@@ -124,9 +124,9 @@ class Account:
         self.acting |= {id(statement): statement for statement in left}
         self.live = relevance.reach(flow, self.acting.values())
         self._read = read_arguments(flow, self.live)
-        self.counting, self._said_of = Counting.read(flow, self.live, self.open), set[int]()
         while self._opens_more():
             pass
+        self.counting, self._said_of = Counting.read(flow, self.live, self.open, self._within), set[int]()
         self._unseen = further_values(flow, self._is_elsewhere)
         self._unseen |= step_order.changed_for_objects(flow, self.live, self.open)
         self._unseen |= {id(d) for s in flow.statements if id(s) in flow.rebinds for d in s.defines}
@@ -406,7 +406,9 @@ class Account:
             return SILENT, f"{'a loop' if loop else 'a condition'}, whose statements are each accounted for"
         if where and ((acts and passed_over.leaves(self.flow, statement)) or "zero_grad" in methods):
             return LISTED, where
-        silent = self._whitelisted(statement) or (None if where else self._plain_value(statement, kinds))
+        opens = live and any(map(self._files.opens, statement.calls))  # the line says which file
+        silent = None if opens else self._whitelisted(statement)
+        silent = silent or (None if opens or where else self._plain_value(statement, kinds))
         return (SILENT, silent) if silent else (LISTED, where or passed_over.unpacks(statement) * (not kinds & HEAVY))
 
     def _takes_in(self, call: ast.Call, of: Statement) -> bool:
@@ -485,12 +487,11 @@ class Account:
 
     def _whitelisted(self, statement: Statement) -> str | None:
         """The reason where all calls of a statement may be omitted, and it writes nothing that trains; else None."""
-        node, calls = statement.node, statement.calls
+        node, calls, value = statement.node, statement.calls, getattr(statement.node, "value", None)
         if isinstance(node, (ast.With, ast.AsyncWith)):
             reasons = [self.passed(one) for item in node.items if isinstance(one := item.context_expr, ast.Call)]
             plain = len(reasons) == len(node.items) and all(reasons) and not self._writes(statement)
             return reasons[0] if plain else None
-        value = getattr(node, "value", None)
         if isinstance(node, ast.Assign) and optimizer_sections.takes_all(self.interpreter, self.roles, node.value):
             return "a copy"
         if any(self.roles.hands_computed(one) or self._gives_computed(one) for one in calls):
@@ -515,12 +516,11 @@ class Account:
             if function is not None and id(function) in self.open and not any(self._changes(c) for c in inner):
                 return followed
             if isinstance(called, ScriptClass) and id(called.node) not in self._driven:
-                start = called.find("__init__")
-                given = [self.kinds(a) for a in [*value.args, *(k.value for k in value.keywords)]]
-                read = isinstance(start, ScriptFunction) and id(start.node) in self.open
+                start, given = id(getattr(called.find("__init__"), "node", None)), [*value.args, *value.keywords]
+                inside = [one for one in self.flow.inside_of.get(start, ()) if id(one) in self.live]
                 chosen = self._where(statement) and optimizer_sections.set_elsewhere(statement, self.flow)
                 chosen = chosen or self.counting.starts_anew(statement)
-                if not called.family() and (read or not given) and not chosen:  # its arguments are followed
+                if not called.family() and (start in self.open or not (given or inside)) and not chosen:
                     return "it makes an object, whose use is accounted for one by one"
         return None
 

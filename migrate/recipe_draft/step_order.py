@@ -131,9 +131,8 @@ def misplaced(flow: Flow, roles: Roles, runs: Runs, undecided: Undecided) -> dic
 
     runs: whether a statement runs with the defaults; undecided: gives the undecided conditions that it depends on.
     """
-    found = [
-        event for s in flow.statements if runs(s) for kind in _kinds(flow, roles, s) for event in events(flow, s, kind)
-    ]
+    every = ([*events(flow, s, kind)] for s in flow.statements if runs(s) for kind in _kinds(flow, roles, s))
+    found = [one for of in every for one in [one for one in of if all(map(runs, one.calls))] or of]
     of: dict[str, list[Event]] = {}
     outer = {(one.kind, one.at[:level]) for one in found for level in range(1, len(one.at))}  # the step() that has it
     for event in sorted((one for one in found if (one.kind, one.at) not in outer), key=lambda event: event.at):

@@ -101,8 +101,7 @@ class Account:
         self.trainers, self._values = set(), ValueKinds(flow, self.roles, self._driven)
         self.kinds = self._values.of
         self._runs_model = partial(trains_at, flow, is_model=lambda one: MODEL in self.kinds(one))
-        self.effects: set[int] = set()  # the functions that change something of training
-        self._files = DataFiles(flow, name_of)
+        self.effects, self._files = set[int](), DataFiles(flow, name_of)  # functions that change something of training
         self._data_files = shared = passed_over.normalised_by_device(flow)  # and what writes files of data -> words
         for _ in range(3):  # a call of such a function is an effect too
             before = self.effects, self.trainers, self._data_files.keys()
@@ -120,9 +119,10 @@ class Account:
         steps, functions = step_order.holding_steps(flow, self.acting.values())
         self._steps, self.open = self._steps | steps, self.open | functions | step_order.generators(flow, self.roles)
         self.roles.open, self.roles.steps = self.open, self._steps
-        left = list(step_order.leaving(flow, self.acting, self._steps, self._runs, self._undecided))
+        left = step_order.leaving(flow, self.acting, self._steps, self._runs, self._undecided)
         self.acting |= {id(statement): statement for statement in left}
-        self.live = relevance.reach(flow, self.acting.values())
+        alone = {id(s): s for s in flow.statements if self._runs(s) and self._runs_model(s)}  # with what the model gets
+        self.live = relevance.reach(flow, self.acting.values()) | (relevance.reach(flow, alone.values()) - alone.keys())
         self._read = read_arguments(flow, self.live)
         while self._opens_more():
             pass

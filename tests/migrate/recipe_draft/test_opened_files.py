@@ -60,7 +60,7 @@ def script(folder: Path, read: str, end: str = "pass") -> Path:
         'with open("words.txt", "rb") as f:\n    rows = pickle.load(f)',
         'with open("words.txt", mode="r+") as f:\n    rows = json.load(f)',
         'rows = []\nwith open("words.txt") as f:\n    for row in csv.reader(f):\n        rows.append(int(row[0]))',
-        'rows = []\nwith open("words.txt") as f:\n    g = csv.reader(f)\n    for a in g:\n        rows.append(int(a[0]))',
+        'rows = []\nwith open("words.txt") as f:\n    g = csv.reader(f)\n    for a in g:\n        rows += [int(a[0])]',
         'rows = []\nwith gzip.open("words.txt") as f' + EACH,
         'rows = []\nwith Path("words.txt").open() as f' + EACH,
         'rows = [int(one) for one in Path("words.txt").read_text()]',

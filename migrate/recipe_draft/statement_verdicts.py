@@ -49,7 +49,7 @@ from .recipe_entries import with_conditions
 from .relevance import by_callers, called_where, handed_values
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
 from .trained_model import DEPTH, changes_itself, overridden, trains_at
-from .trainers import read_by_libraries, used_by_draft
+from .trainers import read_by_libraries, set_for_methods, used_by_draft
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
 HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # writing to one of these changes the training
@@ -517,10 +517,10 @@ class Account:
                 return followed
             if isinstance(called, ScriptClass) and id(called.node) not in self._driven:
                 start, given = id(getattr(called.find("__init__"), "node", None)), [*value.args, *value.keywords]
-                inside = [one for one in self.flow.inside_of.get(start, ()) if id(one) in self.live]
+                begins = given or set_for_methods(self.flow, called, self.live)
                 chosen = self._where(statement) and optimizer_sections.set_elsewhere(statement, self.flow)
                 chosen = chosen or self.counting.starts_anew(statement)
-                if not called.family() and (start in self.open or not (given or inside)) and not chosen:
+                if not called.family() and (start in self.open or not begins) and not chosen:
                     return "it makes an object, whose use is accounted for one by one"
         return None
 

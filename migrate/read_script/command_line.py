@@ -4,7 +4,7 @@ which classes of the script make others of what they are given."""
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -25,6 +25,7 @@ from .abstract_values import (
     Scope,
     ScriptClass,
     ScriptFunction,
+    ScriptModule,
     ScriptObject,
     Value,
     forget,
@@ -286,6 +287,30 @@ def forget_defaults(interpreter: Interpreter, function: ScriptFunction, name: st
     if interpreter.certainty != OPTION:
         kept.update({parameter.arg: Value() for parameter, _ in defaults_of(function.node)})
         interpreter.altered |= {id(function.node)} if name not in CHANGED_DEFAULTS else set()
+
+
+def settings_of(holder: Value | None, longest: int) -> dict[str, Value]:
+    """The plain values that an object of options, a class, an object of one, or a file has, by their names;
+    longest: the most characters of one."""
+    has: dict[str, Value] = {}
+    if isinstance(holder, ParsedArguments):
+        has = {name: holder.get(name) for name in (*holder.parser.defaults, *holder.assigned)}
+    elif isinstance(holder, ScriptModule):
+        has = holder.scope.names
+    elif isinstance(holder, (ScriptObject, ScriptClass)):
+        of = holder if isinstance(holder, ScriptClass) else holder.of
+        own = not (of.family() or of.library_base())
+        bases = [one for one in of.lineage() if isinstance(one, ScriptClass)] if own else []
+        has = {name: value for base in bases[::-1] for name, value in base.scope.names.items()}
+        has |= holder.attributes if isinstance(holder, ScriptObject) and bases else {}
+    return {k: v for k, v in has.items() if not k.startswith("_") and is_known(v) and len(repr(known(v))) <= longest}
+
+
+def names_read(parts: Iterable[ast.AST]) -> frozenset[str]:
+    """The names by which nodes may read what an object has: `args.size`, `getattr(args, "size")`."""
+    parts = (one for one in parts if isinstance(one, (ast.Attribute, ast.Constant)))
+    texts = (getattr(one, "attr", getattr(one, "value", None)) for one in parts)
+    return frozenset(one for one in texts if isinstance(one, str))
 
 
 # classes that make others of the settings that they are given

@@ -234,12 +234,12 @@ def _compare(interpreter: Interpreter, node: ast.Compare, scope: Scope) -> Value
 @evaluates(ast.BoolOp)
 def _boolop(interpreter: Interpreter, node: ast.BoolOp, scope: Scope) -> Value:
     wanted = isinstance(node.op, ast.Or)  # the truth that ends it
-    untold = False
-    result = Value()
+    untold, result = False, Value()
     decided: Value | None = None
-    for part in node.values:
-        ends = decided is not None  # so that this part is not read when it runs
-        result = _where(interpreter, part, False if ends else None if untold else True, scope)
+    for before, part in zip((node.values[0], *node.values), node.values, strict=False):
+        taken = False if decided is not None else None if untold else True  # whether this part is read when it runs
+        run = partial(_where, interpreter, part, taken, scope)
+        result = run() if taken else interpreter.under(taken, before, not wanted, scope, run)
         found = truth(result)
         untold = untold or (found is None and decided is None)
         if found is wanted and decided is None:

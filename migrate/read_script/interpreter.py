@@ -142,6 +142,7 @@ class Interpreter:
         self.later: list[tuple[Any, ...]] | None = []  # those that this run does not take, until the script was read
         self.elsewhere = 0  # how many branches of `if __name__ == "__main__"` are around that this run does not take
         self.never: set[int] = set()  # the statements of such branches
+        self.alone = False  # whether a function is read that nothing names
         self.otherwise = ""  # the condition under which the last `if` did not return a value
 
     # files
@@ -154,18 +155,18 @@ class Interpreter:
             kept, scope.names = scope.names, dict(scope.names)
             self.under(taken, test, of, scope, run, words)
             scope.names = kept
-        position = 0
+        position, alone = 0, {id(node) for _, one in self._unnamed() for node in ast.walk(one)}
         while position < len(self.functions) and self.spent <= BUDGET:
             waiting = list(self.functions.values())[position:]  # reading one may define others
             position += len(waiting)
-            waiting.sort(key=lambda one: not one.prepares)
-            self._uncalled(waiting, before)
-        self.certainty = before
+            waiting.sort(key=lambda one: (id(one.node) in alone, not one.prepares))
+            self._uncalled(waiting, before, alone)
+        self.certainty, self.alone = before, False
         if self.spent > BUDGET:
             self.unreadable["too long"] = f"{path.name}: too much to follow to its end: uses may be missing here"
 
-    def _uncalled(self, functions: list[ScriptFunction], before: str) -> None:
-        """Read the functions that nothing has called yet."""
+    def _uncalled(self, functions: list[ScriptFunction], before: str, alone: set[int]) -> None:
+        """Read the functions that nothing has called yet; alone: those that nothing names, to be read by themselves."""
         for function in functions:
             if id(function.node) in self.runs:
                 continue
@@ -175,9 +176,11 @@ class Interpreter:
             self.certainty = max(before, own.certainty if own and in_use else UNCALLED, key=CERTAINTIES.index)
             if own is None and function.owner is not None:  # the script makes no object of this class
                 own = self.instances[id(function.owner.node)] = ScriptObject(function.owner, certainty=UNCALLED)
+            own = ScriptObject(own.of) if own and name == "__setattr__" else own  # read where it sets
             again = ScriptFunction(function.node, function.scope, own, function.owner)
             for forget in FORGETS if name != "__init__" else ():  # a library may call it any number of times
                 forget(self, again)
+            self.alone = id(function.node) in alone
             self.call(again, [], by_script=False)
 
     def living(self) -> Interpreter:
@@ -196,16 +199,16 @@ class Interpreter:
 
     def _unnamed(self) -> Sequence[tuple[str, ast.stmt]]:
         """The top-level functions that no code that may run names, each with its file; of files that lack a name that
-        is imported from them the classes too. `model.train()` does not name a function `train`, but `tools.train()`
-        names one of a file `tools`.
-
+        is imported from them the classes too. `tools.train()` names one of a file `tools`, `model.train()` none.
         Without those of the other files where no step would be left, by a library either: then unread code calls them.
         """
         sources = list({id(module.scope.source.tree): module.scope.source for module in self.files.values()}.values())
         nodes = [node for s in sources for node in ast.walk(s.tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
         imported = [alias for node in nodes for alias in node.names]
-        read = {name.rpartition(".")[2] for name in self.files}
-        files = {alias.asname or alias.name.partition(".")[0] for alias in imported if {*alias.name.split(".")} & read}
+        files: dict[str, set[str]] = {}
+        for alias, (name, module) in ((alias, one) for alias in imported for one in self.files.items()):
+            if name.rpartition(".")[2] in alias.name.split("."):
+                files.setdefault(alias.asname or alias.name.partition(".")[0], set()).add(module.scope.source.shown)
         lacking = {of.scope.source.shown for name in self.not_there if (of := self.files.get(name.rpartition(".")[0]))}
         kinds = {s.shown: (*FUNCTIONS, ast.ClassDef) if s.shown in lacking else FUNCTIONS for s in sources}
         top = [(s.shown, one) for s in sources for one in s.tree.body]
@@ -216,7 +219,7 @@ class Interpreter:
         living: list[ast.AST] = []
         while waiting:
             living += [node for _, one in waiting for node in ast.walk(one)]
-            named = set[str]().union(*(syntax.named_in(one, files, own[file], file) for file, one in waiting))
+            named = set[str]().union(*(syntax.named_in(one, files, own, file) for file, one in waiting))
             named |= {alias.name for alias in imported if alias.asname in named}
             waiting = [(at, one) for at, one in unnamed if {one.name, f"{at}:{one.name}", syntax.ANY} & named]
             unnamed = [found for found in unnamed if found not in waiting]
@@ -307,8 +310,8 @@ class Interpreter:
 
     def remember(self, node: ast.expr, found: Value) -> None:
         """Keep the value of an expression where it runs most surely; a known value replaces an unknown one."""
-        rank = CERTAINTIES.index(self.certainty)
-        before = self.values.get(id(node))
+        rank, before = CERTAINTIES.index(self.certainty), self.values.get(id(node))
+        rank += len(CERTAINTIES) * (before is not None and self.elsewhere > 0)  # this run does not take it
         if before is None or rank < before[0] or (rank == before[0] and type(before[1]) is Value):
             self.values[id(node)] = (rank, found)
         chosen = before is not None and CERTAINTIES[before[0]] == OPTION and self.certainty == DEFAULT  # of two starts
@@ -330,7 +333,7 @@ class Interpreter:
                 return None
             rank, conditions = CERTAINTIES.index(self.certainty), tuple(self.conditions)
             before, known = self.reached.get(id(statement), (len(CERTAINTIES), conditions))
-            if rank <= before:
+            if rank <= before and not (self.elsewhere and id(statement) in self.reached):
                 self.reached[id(statement)] = (rank, conditions if rank < before else _either(known, conditions))
             execute = STATEMENTS.get(type(statement))
             ended: End = None
@@ -403,8 +406,8 @@ class Interpreter:
     def note_batches(self, what: str) -> None:
         """Keep that the loader of the innermost loop over batches is looped over, or stepped on."""
         if self.over is not None and self.over.seen is not None:
-            found, rank = self.batches[what], CERTAINTIES.index(self.certainty)
-            found[id(self.over.seen.node)] = min(rank, found.get(id(self.over.seen.node), rank))
+            found, rank, key = self.batches[what], CERTAINTIES.index(self.certainty), id(self.over.seen.node)
+            found[key] = min(rank, found.get(key, rank))
 
     def modules_by_use(self) -> set[tuple[str, str]]:
         """The file and the text of every object that its use tells to be a module."""
@@ -436,7 +439,8 @@ class Interpreter:
         node = function.node
         key = -id(node) if self.elsewhere else id(node)
         runs = self.runs.get(key, 0)
-        if self.depth >= DEEPEST_CALL or runs >= RUNS:
+        once = self.alone or (self.certainty == OPTION and self.spent > BUDGET // 4)  # where much is left to read
+        if self.depth >= DEEPEST_CALL or runs >= (1 if once else RUNS):
             return Value()
         self.runs[key] = runs + 1
         scope = Scope(function.scope.source, function.scope, at_any_time=by_script is None)

@@ -344,7 +344,8 @@ def _forget(interpreter: Interpreter, body: list[ast.stmt], scope: Scope) -> Non
     interpreter.seen, interpreter.values, interpreter.varied = [], {}, set()  # what is evaluated here does not run here
     for _ in range(PASSES):  # what is unknown now may open a branch
         for target, value, of, inner in _set_anew(interpreter, body, scope):
-            _forget_one(interpreter, target, value, of, inner)
+            if interpreter.certainty != OPTION or isinstance(target, ast.Name):  # objects are those of all branches
+                _forget_one(interpreter, target, value, of, inner)
     interpreter.seen, interpreter.values, interpreter.varied = seen, values, varied
     interpreter.spent = spent + (interpreter.spent - spent) // 8
 

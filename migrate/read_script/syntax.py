@@ -165,9 +165,9 @@ def defined_alone(tree: ast.Module) -> set[str]:
     return {one.name for one in tree.body if isinstance(one, ast.FunctionDef)} - imported
 
 
-def named_in(node: ast.AST, files: set[str], own: set[str], file: str) -> set[str]:
-    """The names that are read inside of a node and are not local to a function, with the file before those of its `own`
-    functions, and the attributes of `files`."""
+def named_in(node: ast.AST, files: dict[str, set[str]], own: dict[str, set[str]], file: str) -> set[str]:
+    """The names that are read inside of a node and are not local to a function, and the attributes of `files`, with the
+    file before those that are its `own` functions."""
     found: set[str] = set()
     waiting: list[tuple[ast.AST, frozenset[str]]] = [(node, frozenset())]
     while waiting:
@@ -178,9 +178,10 @@ def named_in(node: ast.AST, files: set[str], own: set[str], file: str) -> set[st
                 stored = {n.id for n in ast.walk(part) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
                 local = local | given | stored
             case ast.Name(name) if name not in local:
-                found.add(f"{file}:{name}" if name in own else name)
+                found.add(f"{file}:{name}" if name in own[file] else name)
             case ast.Attribute(value, attribute) if begins_with(value) in files:
-                found.add(attribute)
+                at = files[begins_with(value)]
+                found |= {f"{one}:{attribute}" if attribute in own[one] else attribute for one in at}
             case ast.Call(ast.Name("getattr"), [_, ast.Constant(str() as name), *_]):
                 found.add(name)
             case ast.Subscript(ast.Call(ast.Name("globals" | "locals" | "vars")), ast.Constant(str() as name)):

@@ -226,6 +226,10 @@ class DataFiles:
         """Whether a file is read in an expression."""
         return any(isinstance(part, ast.Call) and kind_of(self._name(part), READERS) for part in ast.walk(node))
 
+    def opens(self, call: ast.Call) -> bool:
+        """Whether a call opens a file that may be read."""
+        return kind_of(self._name(call), READERS) == "text" and self._opens(call, "r+")
+
     def _runs_a_program(self, call: ast.Call) -> bool:
         """Whether a call runs a program that may make data."""
         if not matches(self._name(call), PROGRAMS) or not call.args:
@@ -397,9 +401,9 @@ class Counting:
     open: set[int]
 
     @classmethod
-    def read(cls, flow: Flow, live: set[int], open_: set[int]) -> Counting:
-        """The counters in all statements of a script; live: the statements (their ids) that reach its training; open_:
-        the functions whose statements are accounted for one by one."""
+    def read(cls, flow: Flow, live: set[int], open_: set[int], within: Callable[[Statement], bool]) -> Counting:
+        """The counters of a script. live: the statements (their ids) that reach its training; open_: functions whose
+        statements are accounted for one by one; within: whether a statement is part of a model or data set."""
         attributes: set[str] = set()
         names: set[tuple[int, str]] = set()
         setters: dict[str, list[bool]] = {}  # of each attribute: whether it is a method
@@ -424,8 +428,10 @@ class Counting:
         found = frozenset(attributes), frozenset(names), frozenset(set_again), frozenset(each)
         changing = _changing(flow)
         unsaid = _unsaid(flow, live, changing)
-        held = frozenset(id(one) for s in flow.statements if id(s) in live for _, one in held_settings(s.nodes, flow))
-        alone = read_alone(flow, live)
+        of = flow.statements
+        hidden = [s for s in of if s.function and id(s.function) not in open_ and (id(s) in live or within(s))]
+        held = frozenset(id(one) for s in of if id(s) in live for _, one, _ in held_settings(s.nodes, flow, open_))
+        alone = read_alone(flow, live - {id(s) for s in hidden})
         return cls(flow, *found, carried_on(flow), changing, _filled(flow), alone, unsaid, held, open_)
 
     def of(self, node: ast.expr) -> bool:
@@ -450,10 +456,8 @@ class Counting:
         """What settings have that a statement mentions as a whole, where nothing else says it: each is said once, and
         where an optimizer or a schedule is made of them."""
         made = {getattr(self.flow.value(call), "family", "") for call in statement.calls}
-        for holder, words in behind_settings(statement.nodes, self.flow, self.read_alone):
-            if (holder, "") not in self.read_alone or made & {OPTIMIZER, SCHEDULE}:
-                self.read_alone.add((holder, ""))
-                yield words
+        again = bool(made & {OPTIMIZER, SCHEDULE})
+        yield from behind_settings(statement.nodes, self.flow, self.read_alone, self.open, again)
 
     def all_values(self, statement: Statement) -> str:
         """The values of the names in a statement, and of the settings that it mentions."""

@@ -305,6 +305,9 @@ def _moves(interpreter: Interpreter, fit: Given | None, section: Entry, schedule
     if chosen.arguments and not getattr(chosen.receiver, "name", "").endswith(MEASURED):
         text = "step() gets a number here, and sets the rate for that number: per step or epoch, and from which?"
         return Entry("per", ASK, [place(chosen), text])
+    moved, several = getattr(chosen.receiver, "seen", None), distinct(surely(calls(interpreter, "schedule")))
+    if (moved is None and len(several) > 1) or (moved is not None and moved.node is not schedule.node):
+        return Entry("per", ASK, [place(chosen), "whether that is this schedule could not be read"])
     by_epoch = chosen.loops[-1:] == (EPOCHS,)
     if not by_epoch and BATCHES not in chosen.loops:
         return Entry("per", ASK, [place(chosen), "whether that is after every step or every epoch could not be read"])
@@ -314,11 +317,8 @@ def _moves(interpreter: Interpreter, fit: Given | None, section: Entry, schedule
 def clip(interpreter: Interpreter, flow: Flow, fit: Given | None) -> Entry | None:
     """The section `clip`."""
     found = calls(interpreter, CLIP)
-    if (
-        fit is None
-        and surely(found)
-        and not any(getattr(c.func, "attr", "") == "step" for s in named(flow) for c in s.calls)
-    ):
+    steps = any(getattr(call.func, "attr", "") == "step" for one in named(flow) for call in one.calls)
+    if fit is None and surely(found) and not steps:
         return Entry("clip", ASK, [place(surely(found)[0]), "no step was found: is it clipped before it?"], out=True)
     scalers = [
         seen for seen in interpreter.seen if seen.name.endswith("NativeScaler.__call__") and seen.get("clip_grad", 2)

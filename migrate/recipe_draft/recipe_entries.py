@@ -36,6 +36,7 @@ from ..read_script.abstract_values import (
     origins,
     plain,
 )
+from ..read_script.command_line import names_read, settings_of
 from ..read_script.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter, joined
 from ..read_script.syntax import parts_of
 from .data_flow import ADDS, Flow, Statement
@@ -489,40 +490,62 @@ def behind_names(parts: Iterable[ast.AST], interpreter: Interpreter, moves: Call
 
 SETTINGS = (ParsedArguments, ScriptObject, ScriptClass, ScriptModule)
 MOST_SETTINGS = 100  # of one object that are said
+Held = tuple[ast.expr, Value, ast.AST | None]
 
 
-def held_settings(parts: Iterable[ast.AST], flow: Flow) -> Iterator[tuple[ast.expr, Value]]:
-    """Each object of settings that a statement mentions as a whole, with its expression; parts: the statement's nodes.
+def held_settings(parts: Iterable[ast.AST], flow: Flow, open_: set[int]) -> Iterator[Held]:
+    """Each object of settings that a statement mentions as a whole, with its expression, and the function or class of
+    the script's that gets it and is not read line by line, if any; what other ones get is read in these.
 
-    What the script's own functions get is read in these.
+    parts: the statement's nodes. open_: the functions (their ids) that are read line by line.
     """
     nodes = list(parts)
-    own = [call for call in nodes if isinstance(call, ast.Call) and flow.function_of(call) is not None]
-    own = [call for call in own if not _is_part(flow.value(call.func))]
-    taken = [one.value for one in nodes if isinstance(one, (ast.Attribute, ast.Subscript)) and not _is_table(one)]
-    taken += [given for call in own for given in (*call.args, *(k.value for k in call.keywords))]
-    within = {id(one) for one in (*taken, *(call.func for call in nodes if isinstance(call, ast.Call)))}
-    within |= {id(one) for one in nodes if _is_table(one)}
-    for node in (
-        one for one in nodes if isinstance(one, (ast.Name, ast.Attribute, ast.Call)) and id(one) not in within
-    ):
+    calls_ = [one for one in nodes if isinstance(one, ast.Call)]
+    own = (call for call in calls_ if flow.function_of(call) is not None)
+    given = [(one, call) for call in own for one in (*call.args, *(k.value for k in call.keywords))]
+    inner = {id(one): flow.function_of(call) for one, call in given if _reads_whole(flow, call, open_)}
+    tables = {id(one): one for one in nodes if getattr(one, "attr", "") == "__dict__"}
+    taken = [one.value for one in nodes if isinstance(one, (ast.Attribute, ast.Subscript)) and id(one) not in tables]
+    taken += [*tables.values(), *(call.func for call in calls_), *(one for one, _ in given if id(one) not in inner)]
+    whole = {id(one): one for one in nodes if isinstance(one, (ast.Name, ast.Attribute, ast.Call))}
+    for node in (one for key, one in whole.items() if key not in {*map(id, taken)}):
         holder = flow.value(node)
         plain_ = (not isinstance(node, ast.Call) or not [*node.args, *node.keywords]) and not _has_state(holder, flow)
-        if isinstance(holder, SETTINGS) and plain_ and settings_of(holder):
-            yield node, holder
+        if isinstance(holder, SETTINGS) and plain_ and settings_of(holder, 2 * LONGEST_WORD):
+            yield node, holder, inner.get(id(node))
 
 
-def behind_settings(parts: Iterable[ast.AST], flow: Flow, read: set[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Each such object (its id), with what it has: `args.lr is 0.1, args.b is 8`.
+def behind_settings(
+    parts: Iterable[ast.AST], flow: Flow, read: set[tuple[int, str]], open_: set[int], again: bool
+) -> Iterator[str]:
+    """What each such object has, `args.lr is 0.1, args.b is 8`, or what that reads of it which gets it.
 
-    read: the objects (their ids) and names of which a statement that is accounted for reads one by itself, so that it
-    is said there.
+    read: the objects (their ids) and names of which a statement with a line reads one; what is said is added. again:
+    whether to say it once more.
     """
-    for node, holder in held_settings(parts, flow):
-        pairs = ((k, v) for k, v in settings_of(holder).items() if (id(holder), k) not in read)
-        words = [f"{ast.unparse(node)}.{k} is {known(v)!r}" for k, v in pairs if not any(set_later(flow, k))]
-        if words and len(words) <= MOST_SETTINGS:
-            yield id(holder), ", ".join(words)
+    for node, holder, inner in held_settings(parts, flow, open_):
+        key, inside = (id(holder), str(id(inner)) * bool(inner)), _names_inside(flow, inner) if inner else None
+        pairs = ((k, v) for k, v in settings_of(holder, 2 * LONGEST_WORD).items() if (id(holder), k) not in read)
+        pairs = ((k, v) for k, v in pairs if (inside is None or k in inside) and not any(set_later(flow, k)))
+        words = [f"{ast.unparse(node)}.{k} is {known(v)!r}" for k, v in pairs]
+        if words and len(words) <= MOST_SETTINGS and (again or not read & {(id(holder), ""), key}):
+            read.add(key)
+            yield ", ".join(words)
+
+
+def _names_inside(flow: Flow, of: ast.AST) -> set[str]:
+    """The names by which a function or class, and all that it calls of the script's, may read what an object has."""
+    found, waiting, seen = set[str](), [of], set[int]()
+    while waiting:
+        seen.add(id(node := waiting.pop()))
+        made = flow.class_of(node) if isinstance(node, ast.ClassDef) else None
+        reached = [one.node for one in made.lineage() if isinstance(one, ScriptClass)] if made else []
+        found |= {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}  # net(**vars(args))
+        for statement in flow.inside_of.get(id(node), ()):
+            found |= names_read(statement.nodes)
+            reached += filter(None, map(flow.function_of, statement.calls))
+        waiting += [one for one in reached if id(one) not in seen]
+    return found
 
 
 def read_alone(flow: Flow, live: set[int]) -> set[tuple[int, str]]:
@@ -559,33 +582,13 @@ def _has_state(holder: Value | None, flow: Flow) -> bool:
     return any(isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store) for s in later for part in s.nodes)
 
 
-def _is_part(called: Value | None) -> bool:
-    """Whether this is a class of models or data sets, which is not read line by line."""
-    return isinstance(called, ScriptClass) and called.family() in (MODULE, DATASET)
-
-
-def _is_table(node: ast.AST) -> bool:
-    return getattr(node, "attr", "") == "__dict__"
-
-
-def settings_of(holder: Value | None) -> dict[str, Value]:
-    """The plain values that an object of options, a class, an object of one, or a file has, by their names."""
-    names: dict[str, Value] = {}
-    if isinstance(holder, ParsedArguments):
-        names = {name: holder.get(name) for name in (*holder.parser.defaults, *holder.assigned)}
-    elif isinstance(holder, ScriptModule):
-        names = holder.scope.names
-    elif isinstance(holder, (ScriptObject, ScriptClass)):
-        of = holder if isinstance(holder, ScriptClass) else holder.of
-        own = not (of.family() or of.library_base())
-        bases = [one for one in of.lineage() if isinstance(one, ScriptClass)] if own else []
-        names = {name: value for base in bases[::-1] for name, value in base.scope.names.items()}
-        names |= holder.attributes if isinstance(holder, ScriptObject) and bases else {}
-    return {
-        k: v
-        for k, v in names.items()
-        if not k.startswith("_") and is_known(v) and len(repr(known(v))) <= 2 * LONGEST_WORD
-    }
+def _reads_whole(flow: Flow, call: ast.Call, open_: set[int]) -> bool:
+    """Whether a call is of a class of models or data sets, or of a function that is not read line by line either."""
+    called, node = flow.value(call.func), flow.function_of(call)
+    if isinstance(called, ScriptClass) and called.family() in (MODULE, DATASET):
+        return True
+    inside = (one.function for one in flow.inside_of.get(id(node), ()) if one.function is not None)
+    return not any(id(one) in open_ for one in inside if one is node or getattr(one, "name", "") == "__init__")
 
 
 def with_conditions(why: str, where: str, around: list[str], calls: str) -> str:
@@ -593,5 +596,5 @@ def with_conditions(why: str, where: str, around: list[str], calls: str) -> str:
     words, which are the reason itself where there is no other."""
     why = "" if why == where else why  # then all conditions are joined
     more = joined([one for one in dict.fromkeys(around) if one not in why])
-    also = "and " * ("only where" in why)
-    return ", ".join(filter(None, (why, f"{also}only where {more}" * bool(more), calls)))
+    words = f"{'and ' * ('only where' in why)}only where {more}"
+    return ", ".join(filter(None, (why, words * bool(more), calls)))

@@ -49,7 +49,7 @@ from .recipe_entries import with_conditions
 from .relevance import by_callers, called_where, handed_values
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
 from .trained_model import DEPTH, changes_itself, overridden, trains_at
-from .trainers import read_by_libraries, used_by_draft
+from .trainers import read_by_libraries, set_for_methods, used_by_draft
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
 HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # writing to one of these changes the training
@@ -101,8 +101,7 @@ class Account:
         self.trainers, self._values = set(), ValueKinds(flow, self.roles, self._driven)
         self.kinds = self._values.of
         self._runs_model = partial(trains_at, flow, is_model=lambda one: MODEL in self.kinds(one))
-        self.effects: set[int] = set()  # the functions that change something of training
-        self._files = DataFiles(flow, name_of)
+        self.effects, self._files = set[int](), DataFiles(flow, name_of)  # functions that change something of training
         self._data_files = shared = passed_over.normalised_by_device(flow)  # and what writes files of data -> words
         for _ in range(3):  # a call of such a function is an effect too
             before = self.effects, self.trainers, self._data_files.keys()
@@ -120,13 +119,14 @@ class Account:
         steps, functions = step_order.holding_steps(flow, self.acting.values())
         self._steps, self.open = self._steps | steps, self.open | functions | step_order.generators(flow, self.roles)
         self.roles.open, self.roles.steps = self.open, self._steps
-        left = list(step_order.leaving(flow, self.acting, self._steps, self._runs, self._undecided))
+        left = step_order.leaving(flow, self.acting, self._steps, self._runs, self._undecided)
         self.acting |= {id(statement): statement for statement in left}
-        self.live = relevance.reach(flow, self.acting.values())
+        alone = {id(s): s for s in flow.statements if self._runs(s) and self._runs_model(s)}  # with what the model gets
+        self.live = relevance.reach(flow, self.acting.values()) | (relevance.reach(flow, alone.values()) - alone.keys())
         self._read = read_arguments(flow, self.live)
-        self.counting, self._said_of = Counting.read(flow, self.live, self.open), set[int]()
         while self._opens_more():
             pass
+        self.counting, self._said_of = Counting.read(flow, self.live, self.open, self._within), set[int]()
         self._unseen = further_values(flow, self._is_elsewhere)
         self._unseen |= step_order.changed_for_objects(flow, self.live, self.open)
         self._unseen |= {id(d) for s in flow.statements if id(s) in flow.rebinds for d in s.defines}
@@ -406,7 +406,9 @@ class Account:
             return SILENT, f"{'a loop' if loop else 'a condition'}, whose statements are each accounted for"
         if where and ((acts and passed_over.leaves(self.flow, statement)) or "zero_grad" in methods):
             return LISTED, where
-        silent = self._whitelisted(statement) or (None if where else self._plain_value(statement, kinds))
+        opens = live and any(map(self._files.opens, statement.calls))  # the line says which file
+        silent = None if opens else self._whitelisted(statement)
+        silent = silent or (None if opens or where else self._plain_value(statement, kinds))
         return (SILENT, silent) if silent else (LISTED, where or passed_over.unpacks(statement) * (not kinds & HEAVY))
 
     def _takes_in(self, call: ast.Call, of: Statement) -> bool:
@@ -485,12 +487,11 @@ class Account:
 
     def _whitelisted(self, statement: Statement) -> str | None:
         """The reason where all calls of a statement may be omitted, and it writes nothing that trains; else None."""
-        node, calls = statement.node, statement.calls
+        node, calls, value = statement.node, statement.calls, getattr(statement.node, "value", None)
         if isinstance(node, (ast.With, ast.AsyncWith)):
             reasons = [self.passed(one) for item in node.items if isinstance(one := item.context_expr, ast.Call)]
             plain = len(reasons) == len(node.items) and all(reasons) and not self._writes(statement)
             return reasons[0] if plain else None
-        value = getattr(node, "value", None)
         if isinstance(node, ast.Assign) and optimizer_sections.takes_all(self.interpreter, self.roles, node.value):
             return "a copy"
         if any(self.roles.hands_computed(one) or self._gives_computed(one) for one in calls):
@@ -515,12 +516,11 @@ class Account:
             if function is not None and id(function) in self.open and not any(self._changes(c) for c in inner):
                 return followed
             if isinstance(called, ScriptClass) and id(called.node) not in self._driven:
-                start = called.find("__init__")
-                given = [self.kinds(a) for a in [*value.args, *(k.value for k in value.keywords)]]
-                read = isinstance(start, ScriptFunction) and id(start.node) in self.open
+                start, given = id(getattr(called.find("__init__"), "node", None)), [*value.args, *value.keywords]
+                begins = given or set_for_methods(self.flow, called, self.live)
                 chosen = self._where(statement) and optimizer_sections.set_elsewhere(statement, self.flow)
                 chosen = chosen or self.counting.starts_anew(statement)
-                if not called.family() and (read or not given) and not chosen:  # its arguments are followed
+                if not called.family() and (start in self.open or not begins) and not chosen:
                     return "it makes an object, whose use is accounted for one by one"
         return None
 

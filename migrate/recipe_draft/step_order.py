@@ -24,6 +24,7 @@ from ..read_script.abstract_values import (
     Value,
     known,
 )
+from ..read_script.interpreter import joined
 from ..read_script.syntax import IN_PLACE, root
 from .data_flow import ADDS, COMPOUND, EACH, FUNCTIONS, IS, LOOPS, Definition, Flow, Statement
 from .passed_over import EXITS, LEAVING_ATTRIBUTES, leaves, name_of, raises_exit
@@ -127,13 +128,10 @@ def leaving(
 
 
 def misplaced(flow: Flow, roles: Roles, runs: Runs, undecided: Undecided) -> dict[int, str]:
-    """Statement (its id) -> why a recipe's step has its call elsewhere, or not at all; empty where no step was found.
-
-    runs: whether a statement runs with the defaults; undecided: gives the undecided conditions that it depends on.
-    """
-    found = [
-        event for s in flow.statements if runs(s) for kind in _kinds(flow, roles, s) for event in events(flow, s, kind)
-    ]
+    """Statement (its id) -> why a recipe's step has its call elsewhere, or not at all; empty where no step was found;
+    runs: whether a statement runs with the defaults; undecided: gives the undecided conditions that it depends on."""
+    every = ([*events(flow, s, kind)] for s in flow.statements if runs(s) for kind in _kinds(flow, roles, s))
+    found = [one for of in every for one in [one for one in of if all(map(runs, one.calls))] or of]
     of: dict[str, list[Event]] = {}
     outer = {(one.kind, one.at[:level]) for one in found for level in range(1, len(one.at))}  # the step() that has it
     for event in sorted((one for one in found if (one.kind, one.at) not in outer), key=lambda event: event.at):
@@ -187,9 +185,11 @@ def _cuts_off(flow: Flow, runs: Runs, undecided: Undecided) -> dict[int, str]:
             found[id(one)] = BEHIND
     direct = [s for s in flow.statements if {"backward", "step"} & {getattr(c.func, "attr", "") for c in s.calls}]
     idle = direct and not any(map(runs, direct))  # with the arguments' defaults
-    for one in (s for s in flow.statements if idle and s.function is None and not isinstance(s.node, COMPOUND)):
+    entered = {id(s.function) for s in flow.statements if idle and (s.function is None or runs(s))}
+    for one in (s for s in flow.statements if id(s.function) in entered and not isinstance(s.node, COMPOUND)):
         if steps & set(_called(one.node)) and not runs(one):
-            found[id(one)] = IDLE
+            where = flow.interpreter.reached.get(id(one.node), (0, ()))[1]
+            found[id(one)] = IDLE + f", only where {joined(where)}" * bool(where)
     return found
 
 

@@ -590,3 +590,11 @@ def read_by_libraries(flow: Flow, said: set[tuple[str, int]]) -> dict[int, str]:
             continue
         found[id(statement)] = f"{base} reads it"
     return found
+
+
+def set_for_methods(flow: Flow, made: ScriptClass, live: set[int]) -> bool:
+    """Whether making an object sets what other methods of its class may read; live: the statements that count."""
+    bodies = [one.node.body for one in made.lineage() if isinstance(one, ScriptClass)]
+    methods = {part.name for body in bodies for part in body if isinstance(part, FUNCTIONS)}
+    start = getattr(made.find("__init__"), "node", None)
+    return len(methods) > 1 and any(id(one) in live for one in flow.inside_of.get(id(start), ()))

@@ -463,3 +463,65 @@ def test_gradients_that_are_taken_away_one_by_one_are_cleared_at_every_step(tmp_
     text = text.replace("opt.zero_grad()", "for one in net.parameters():\n            one.grad = None")
     (tmp_path / "train.py").write_text(text)
     assert not any("add up" in line for line in listed(tmp_path / "train.py"))
+
+
+IDLE = """
+import argparse
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+from elsewhere import Data, Model
+def train(args, net):
+    loader = DataLoader(Data("a"), batch_size=4, shuffle=True)
+    optimizer = torch.optim.SGD(net.parameters(), lr=args.lr)
+    criterion = nn.CrossEntropyLoss()
+    for epoch in range(3):
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = criterion(net(x), y)
+            {backward}
+            optimizer.step()
+    return 3, 4
+{runner}def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--do_train", action="store_true")
+    parser.add_argument("--fp16", action="store_true")
+    parser.add_argument("--lr", type=float, default=0.3)
+    args = parser.parse_args()
+    net = {net}
+    {call}
+if __name__ == "__main__":
+    main()
+"""
+RUNNER = "class Runner:\n    def run(self, args, net):\n        if args.do_train:\n            train(args, net)\n"
+CHOSEN = "if args.do_train:\n        "
+APEX = """if args.fp16:
+                with amp.scale_loss(loss, optimizer) as scaled:
+                    scaled.backward()
+            else:
+                loss.backward()"""
+
+
+@pytest.mark.parametrize("net", ["nn.Linear(4, 2)", "Model()", 'Model.from_pretrained("a")'])
+@pytest.mark.parametrize("backward", ["loss.backward()", APEX])
+@pytest.mark.parametrize(
+    "call",
+    [
+        CHOSEN + "train(args, net)",
+        CHOSEN + "step, loss = train(args, net)",
+        CHOSEN + "step, loss = train(args, net)\n        print(loss)",
+        "if not args.do_train:\n        return\n    train(args, net)",
+        "Runner().run(args, net)",
+    ],
+)
+def test_where_nothing_trains_with_the_defaults_the_call_that_does_is_a_line_in_any_function(
+    call: str, backward: str, net: str, tmp_path: Path
+) -> None:
+    """It was one at the top of a file only, and nothing said that `--do_train` is needed."""
+    text = IDLE.replace("{runner}", RUNNER if "Runner" in call else "").replace("{call}", call)
+    text = text.replace("{net}", net).replace("{backward}", backward)
+    (tmp_path / "train.py").write_text(text)
+    lines = listed(tmp_path / "train.py")
+    said = [line for line in lines if "train(args, net) [with the defaults of the arguments nothing trains" in line]
+    assert len(said) == 1
+    assert ("do_train" in said[0]) == ("return" not in call)  # which stands in front of it

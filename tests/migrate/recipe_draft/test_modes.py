@@ -198,3 +198,59 @@ def test_each_of_two_players_has_a_mode_of_its_own(
 ) -> None:
     found = listed(write(PLAYERS.format(before, first, last)))
     assert any("backward passes follow" in line for line in found) == switches
+
+
+KEPT = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+from elsewhere import Data, read
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one = nn.Linear(4, 2)
+        self.norm = nn.BatchNorm1d(2)
+    def forward(self, x, y=None):
+        self.last = self.norm(self.one(x))
+        return self.last
+    def loss(self, y):
+        return nn.functional.cross_entropy(self.last, y)
+loader = DataLoader(Data("a"), batch_size=4, shuffle=True)
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.3)
+criterion = nn.CrossEntropyLoss()
+rows = read("b")
+for epoch in range(3):
+    for x, y in loader:
+        {step}
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "line"),
+    [
+        ("z = torch.cat([x[:, 0], x[:, 1]])\nout = net(z)\nloss = net.loss(y)", "z = torch.cat("),
+        ('z = x[:, 0].to("cuda")\nnet(z)\nloss = net.loss(y)', "z = x[:, 0]"),
+        ("z = rows[x]\nnet(z)\nloss = net.loss(y)", "z = rows[x]"),
+        ("z = rows[x]\nnet(z, y)\nloss = net.loss(y)", "z = rows[x]"),
+        ("z = rows[x] * 2\nnet(z)\nloss = criterion(net(x), y)", "z = rows[x] * 2"),
+        ("z = rows[x] * 2\nprint(net(z))\nloss = criterion(net(x), y)", "z = rows[x] * 2"),
+        ("with torch.no_grad():\n    z = rows[x] * 2\n    net(z)\nloss = criterion(net(x), y)", "z = rows[x] * 2"),
+        ("w = rows * 3\nwith torch.no_grad():\n    net(w[x])\nloss = criterion(net(x), y)", "w = rows * 3"),
+    ],
+)
+def test_what_a_model_gets_whose_result_nothing_reads_is_in_lines(step: str, line: str, tmp_path: Path) -> None:
+    """A pass in training mode moves statistics, and the model may keep what it computed for its own loss."""
+    script = tmp_path / "train.py"
+    script.write_text(KEPT.replace("{step}", step.replace("\n", "\n        ")))
+    assert any(one.startswith(line) for one in listed(script))
+
+
+def test_what_a_model_gets_in_evaluation_for_a_print_is_no_line(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    step = "net.eval()\nwith torch.no_grad():\n    print(net(rows[x]))\nnet.train()\nloss = criterion(net(x), y)"
+    script.write_text(KEPT.replace("{step}", step.replace("\n", "\n        ")))
+    assert not any("rows[x]" in one or "rows =" in one for one in listed(script))

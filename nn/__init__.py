@@ -38,6 +38,7 @@ from .attention_and_recurrent import (
     run_packed,
 )
 from .containers import (
+    DataParallel,
     Mixed,
     NamedCells,
     OptionalCells,

@@ -26,6 +26,18 @@ class Rearranged(nn.Cell):
         return self.change(x, *self.sizes)
 
 
+class DataParallel(nn.Cell):
+    """A layer as it is: a process of MindSpore has one device, where torch's may share a batch among several."""
+
+    def __init__(self, module: nn.Cell, *_: Any, **__: Any) -> None:
+        super().__init__()
+        self.module = module
+
+    def construct(self, *inputs: Any, **words: Any) -> Any:
+        """What the layer gives."""
+        return self.module(*inputs, **words)
+
+
 class Mixed(nn.Cell):
     """A product with a weight, between changes of axes, as a layer: a function of the tensor, the weight and the bias.
 

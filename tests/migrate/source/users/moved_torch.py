@@ -263,3 +263,31 @@ def builds_by_classes():
 def builds_with_arguments():
     torch.manual_seed(0)
     return Built(by=3.0, classes=False), (torch.randn(3, 4),)
+
+
+class Shared(nn.Module):
+    """Parts of it are shared among devices, of which there is one."""
+
+    def __init__(self, several=False):
+        super().__init__()
+        self.first = nn.DataParallel(nn.Sequential(nn.Linear(4, 4), nn.ReLU()), device_ids=[0, 1]).cuda()
+        self.several = several
+        if several:
+            self.second = nn.DataParallel(nn.Linear(4, 4))
+
+    def forward(self, x):
+        count = sum(isinstance(layer, nn.DataParallel) for layer in self.modules())
+        inside = self.first.module if isinstance(self.first, nn.DataParallel) else self.first
+        if self.several:
+            x = self.second(x)
+        return self.first(x) * count + inside[0].weight.sum()
+
+
+def shared_among_devices():
+    torch.manual_seed(0)
+    return Shared(), (torch.randn(3, 4),)
+
+
+def shared_among_more():
+    torch.manual_seed(0)
+    return Shared(several=True), (torch.randn(3, 4),)

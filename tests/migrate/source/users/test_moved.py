@@ -75,3 +75,11 @@ def test_layers_that_a_registry_makes_have_its_arguments_or_are_refused(users: U
     problems = [text for text in every if "which may have been given arguments" in text]
     assert len(problems) == 2, every
     assert "torch.nn.LeakyReLU" in problems[0] and "Times" in problems[1]
+
+
+def test_parts_that_are_shared_among_devices(users: Users) -> None:
+    unrun, ran = users["shared_among_devices"], users["shared_among_more"]
+    for found in (unrun, ran):
+        found.agrees()
+        found.holds("self.second = DataParallel(nn.Dense(4, 4))", "isinstance(layer, DataParallel)")
+    assert not unrun.source.not_run

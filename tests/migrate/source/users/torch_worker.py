@@ -28,7 +28,7 @@ from msmigrate.errors import MsmigrateError
 from msmigrate.migrate.model_spec import parse
 from msmigrate.migrate.source.observe import torch_observe_worker
 from msmigrate.migrate.source.observe.torch_simplified_transformers import tie_weights
-from msmigrate.migrate.torch_models import builder
+from msmigrate.migrate.torch_models import OnTheCpu, builder
 from msmigrate.workers.worker import defer_compiler
 
 
@@ -64,6 +64,9 @@ def main(folder: Path, specs: list[str]) -> None:
     defer_compiler()  # as in the product's workers
     torch_observe_worker.parsed = functools.cache(torch_observe_worker.parsed)  # a file has many models
     for spec in specs:
+        if OnTheCpu.entered:  # by the model before, for all of a process, and each call takes longer in it
+            torch.overrides._pop_mode()
+            OnTheCpu.entered = False
         name = spec.rpartition(":")[2]
         try:
             told = torch_observe_worker.report(spec)

@@ -313,7 +313,7 @@ def builder_of(spec: Spec, notes: list[str] | None = None, device: str | None = 
     device: where torch is to run. On the CPU, the default, what a file of the user's puts on a GPU by its own code
     stays there from here on, in this process.
     """
-    backward, before = torch.Tensor.backward, {*sys.modules}
+    backward = torch.Tensor.backward
 
     def refused(self: torch.Tensor, *args: Any, **kwargs: Any) -> None:
         raise Stop("it begins to train there")
@@ -326,7 +326,8 @@ def builder_of(spec: Spec, notes: list[str] | None = None, device: str | None = 
         return function(spec, [] if notes is None else notes)
     finally:
         torch.Tensor.backward = backward
-        files = {getattr(sys.modules.get(name), "__file__", None) for name in {*sys.modules} - before}
+        loaded = [module for name, module in [*sys.modules.items()] if name.partition(".")[0] != "msmigrate"]
+        files = (vars(module).get("__file__") for module in loaded if isinstance(module, types.ModuleType))
         if stays and any(map(_names_gpu, files)):
             OnTheCpu.entered = True
         else:

@@ -7,10 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
-from msmigrate.migrate.model_spec import parse
-from msmigrate.migrate.torch_models import OnTheCpu, builder_of
 
+UNCHANGED = "not OnTheCpu.entered and not torch.overrides._get_current_function_mode_stack()"
 NET = """
 import torch
 import places
@@ -34,29 +32,30 @@ def net(tmp_path: Path) -> str:
     return f"{tmp_path / 'net.py'}:build"
 
 
+def _runs(*lines: str) -> None:
+    """Fail unless these lines run, in a process of their own: what is put on the CPU is so for all of it."""
+    imports = ("import torch", "from msmigrate.migrate.model_spec import parse")
+    names = "from msmigrate.migrate.torch_models import OnTheCpu, builder_of"
+    text = "\n".join((*imports, names, *lines))
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_everything_stays_on_the_cpu_from_there_on(net: str) -> None:
-    """In a process of its own: it is for all of it."""
-    lines = (
-        "import torch",
-        "from msmigrate.migrate.model_spec import parse",
-        "from msmigrate.migrate.torch_models import OnTheCpu, builder_of",
+    _runs(
         f"build = builder_of(parse({net!r}))",
         f"again = builder_of(parse({net!r}))",
         "_, places, dtype = build()",
         "assert places == ['cpu'] * 7 and dtype == torch.float64, (places, dtype)",
-        "assert len(torch.overrides._get_current_function_mode_stack()) == 1",
+        "assert OnTheCpu.entered and len(torch.overrides._get_current_function_mode_stack()) == 1",
     )
-    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 def test_on_a_device_of_torchs_own_nothing_is_changed(net: str) -> None:
-    builder_of(parse(net), device="cuda")
-    assert not OnTheCpu.entered and not torch.overrides._get_current_function_mode_stack()
+    _runs(f"builder_of(parse({net!r}), device='cuda')", f"assert {UNCHANGED}")
 
 
 @pytest.mark.parametrize("line", ["", "# .cuda is for later", "if torch.cuda.is_available():\n    pass"])
 def test_a_file_that_puts_nothing_on_a_gpu_changes_nothing(line: str, tmp_path: Path) -> None:
     (tmp_path / "plain.py").write_text(f"import torch\n{line}\n\n\ndef build():\n    return torch.nn.Linear(2, 2)\n")
-    builder_of(parse(f"{tmp_path / 'plain.py'}:build"))()
-    assert not OnTheCpu.entered and not torch.overrides._get_current_function_mode_stack()
+    _runs(f"builder_of(parse({str(tmp_path / 'plain.py')!r} + ':build'))()", f"assert {UNCHANGED}")

@@ -348,15 +348,15 @@ def _put_into(
     owner: ast.expr, name: ast.expr, value: ast.expr, context: Context, *, plain: bool = False
 ) -> list[ast.stmt] | None:
     classes, put = ([k.cls for k in kinds_of(one) if isinstance(k, ModuleKind)] for one in (owner, value))
-    lists = [f"torch.nn.{one}" for one in ("Sequential", "ModuleDict")]
-    listed = any(context.program.derives(cls, one) for cls in classes for one in lists)
-    if not classes or not put or (ast.unparse(owner) == "self" and not (listed and not plain)):
+    listed = any(context.program.derives(c, f"torch.nn.{one}") for c in classes for one in ("Sequential", "ModuleDict"))
+    first = [one.arg for one in context.function.args.args[:1]] if context.function else []
+    if not classes or not put or (ast.unparse(owner) in ("self", *first) and not (listed and not plain)):
         return None
     context.adds = True
     if plain and not listed:
         return None
-    given = [context.visit(copy.deepcopy(one)) for one in (owner, name, value)]
-    return [ast.Expr(ast.Call(context.name("msmigrate.nn.replace_cell"), given, []))]
+    parts = [context.visit(copy.deepcopy(one)) for one in (owner, name, value)]
+    return [ast.Expr(ast.Call(context.name("msmigrate.nn.replace_cell"), parts, []))]
 
 
 @handles("torch.nn.Module.add_module", stage=Stage.STATEMENT)

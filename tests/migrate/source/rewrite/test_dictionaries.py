@@ -15,7 +15,8 @@ from msmigrate.migrate.source.observe.observations import (
     set_callee,
     set_kinds,
 )
-from msmigrate.migrate.source.rewrite.graph_mode import dict_display, format_texts
+from msmigrate.migrate.source.rewrite.argument_kinds import format_texts
+from msmigrate.migrate.source.rewrite.graph_mode import dict_display
 
 TENSOR = TensorKind("float32", 2)
 OF_TENSORS = DictKind((("a", TENSOR),))
@@ -78,7 +79,7 @@ def test_a_text_with_a_format(text: str, written: str) -> None:
     function = ast.parse(f"def f(a, n, width, d):\n    return {text}").body[0]
     assert isinstance(function, ast.FunctionDef)
     before = eval(text, values := {"a": "x", "n": 7, "width": 5, "d": {"007": 1}})
-    format_texts(function)
+    format_texts(function, compiled=True)
     found = ast.unparse(ast.fix_missing_locations(function.body[0])).removeprefix("return ")
     assert found == written
     assert eval(found, values) == before
@@ -91,5 +92,5 @@ def test_a_text_that_is_only_shown_or_has_no_format(line: str) -> None:
     function = ast.parse(f"def f(n):\n    {line}").body[0]
     assert isinstance(function, ast.FunctionDef)
     before = ast.unparse(function)
-    format_texts(function)
+    format_texts(function, compiled=True)
     assert ast.unparse(function) == before

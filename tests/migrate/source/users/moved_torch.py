@@ -291,3 +291,17 @@ def shared_among_devices():
 def shared_among_more():
     torch.manual_seed(0)
     return Shared(several=True), (torch.randn(3, 4),)
+
+
+class Short(nn.Module):
+    def __init__(s, width=4):
+        super().__init__()
+        s.fc = nn.Linear(width, width)
+
+    def forward(me, x):
+        return me.fc(x)
+
+
+def whose_self_has_other_names():
+    torch.manual_seed(0)
+    return Short(), (torch.randn(3, 4),)

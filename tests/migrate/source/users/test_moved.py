@@ -83,3 +83,9 @@ def test_parts_that_are_shared_among_devices(users: Users) -> None:
         found.agrees()
         found.holds("self.second = DataParallel(nn.Dense(4, 4))", "isinstance(layer, DataParallel)")
     assert not unrun.source.not_run
+
+
+def test_methods_whose_first_argument_has_another_name(users: Users) -> None:
+    found = users["whose_self_has_other_names"]
+    found.agrees()
+    found.lacks("update_parameters_name")

@@ -145,8 +145,9 @@ def add_cell(sequential: nn.SequentialCell, name: str, cell: nn.Cell) -> None:
     sequential.cell_list = list(sequential.cells())
 
 
-def replace_cell(owner: nn.Cell, name: str, cell: nn.Cell) -> None:
-    """Put a cell under a name, also into one that keeps a list of its cells."""
+def replace_cell(owner: nn.Cell, name: str | int, cell: nn.Cell) -> None:
+    """Put a cell under a name, or in the place of one by its number, also into one that keeps a list of its cells."""
+    name = [*owner._cells][name] if isinstance(name, int) else name
     if isinstance(owner, NamedCells):
         owner[name] = cell
         return

@@ -292,7 +292,8 @@ class _Leaves:
         buffers = {name: each.clone() for name, each in module.named_buffers() if each.is_floating_point()}
         again = call.number > 0 and buffers  # it has changed them since the start
         single = len(given) == 1 and not any(module.children()) and _is_contiguous(given[0])
-        if not single or again or torch.is_autocast_enabled("cpu") or not self._takes(module, call):
+        hooked = any(one._backward_hooks for one in module.parameters())  # which change what arrives there
+        if not single or again or hooked or torch.is_autocast_enabled("cpu") or not self._takes(module, call):
             return
         own = {gradient_name(name): one for name, one in module.named_parameters() if one.requires_grad}
         wanted = [*own, *(["input.grad"] if given[0].requires_grad else [])]

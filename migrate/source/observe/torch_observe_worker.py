@@ -57,7 +57,7 @@ from .torch_values import Names, WithoutValues, as_imported, changes_in_place, m
 
 # functions of torch that compute in plain Python what initialisation needs: converted from their source
 WRITTEN_FROM_SOURCE = ("torch.nn.init._calculate_fan_in_and_fan_out", "torch.nn.init.calculate_gain")
-HOOKING = {name.rpartition(".")[2] for name in TABLES["hooks"]} - {"remove"}
+HOOKING = {name.rpartition(".")[2] for name in TABLES["hooks"] if "backward" in name or "Tensor" in name}
 SOFTMAX = (torch.softmax, torch.Tensor.softmax, torch.nn.functional.softmax)
 PACKAGE = str(Path(__file__).parents[3]) + os.sep
 NOT_OF_MODELS = (

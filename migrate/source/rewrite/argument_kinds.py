@@ -324,7 +324,8 @@ def parameter_of_a_layer(node: ast.Assign, context: Context) -> list[ast.stmt] |
     inside = ast.walk(context.function or node)
     reads = (one for one in inside if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Load))
     before = [kinds_of(one) for one in reads if ast.unparse(one) == ast.unparse(target)]
-    if not parameter or not any(are_tensors(kinds, "float") for kinds in before):
+    of_class = any(isinstance(kind, CallableKind) for kind in kinds_of(owner))
+    if not parameter or of_class or not any(are_tensors(kinds, "float") for kinds in before):
         return None
     made, layer = context.visit(call), context.visit(copy.deepcopy(owner))
     name = ast.Attribute(ast.Attribute(layer, target.attr, ast.Load()), "name", ast.Load())

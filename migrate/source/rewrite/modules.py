@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 from ...library_names import CELL_METHODS, CONTAINERS, COUNTERPARTS, DROPPED, SIMPLIFIED, TABLES
@@ -324,10 +325,7 @@ def by_name(call: ast.Call, context: Context) -> ast.expr | None:
 @handles("builtins.setattr", stage=Stage.STATEMENT)
 def put_by_name(call: ast.Call, context: Context) -> list[ast.stmt] | None:
     """`replace_cell(net, name, cell)` for `setattr(net, name, layer)`: a SequentialCell keeps a list of its own."""
-    match call.args:
-        case [owner, name, value]:
-            return _put_into(owner, name, value, context)
-    return None
+    return _put_into(context, *call.args) if len(call.args) == 3 else None
 
 
 @handles(syntax=[ast.Assign], stage=Stage.IN_PLACE)
@@ -336,30 +334,32 @@ def put_in_place(node: ast.Assign, context: Context) -> list[ast.stmt] | None:
     its place, `net[0] = layer`, gets its name from there. None for any other statement."""
     match node.targets:
         case [ast.Subscript(ast.Attribute(owner, "_modules"), name)]:
-            return _put_into(owner, name, node.value, context)
+            return _put_into(context, owner, name, node.value)
         case [ast.Attribute(owner, name)]:
-            return _put_into(owner, ast.Constant(name), node.value, context, plain=True)
-        case [ast.Subscript(owner)] if ast.unparse(owner) != "self":
-            context.adds |= all(any(isinstance(k, ModuleKind) for k in kinds_of(one)) for one in (owner, node.value))
+            return _put_into(context, owner, ast.Constant(name), node.value, of=("Sequential", "ModuleDict"))
+        case [ast.Subscript(owner, place)] if not isinstance(place, ast.Slice):
+            return _put_into(context, owner, place, node.value, of=("Sequential", "ModuleList"))
     return None
 
 
 def _put_into(
-    owner: ast.expr, name: ast.expr, value: ast.expr, context: Context, *, plain: bool = False
+    context: Context, owner: ast.expr, name: ast.expr, value: ast.expr, *, of: Sequence[str] = ()
 ) -> list[ast.stmt] | None:
+    """The statement; None where nothing has to be done, or where only other modules than one of these are meant."""
     classes, put = ([k.cls for k in kinds_of(one) if isinstance(k, ModuleKind)] for one in (owner, value))
-    listed = any(context.program.derives(c, f"torch.nn.{one}") for c in classes for one in ("Sequential", "ModuleDict"))
+    names = [f"torch.nn.{one}" for one in of or ("Sequential", "ModuleDict")]
+    listed = any(context.program.derives(cls, one) for cls in classes for one in names)
     first = [one.arg for one in context.function.args.args[:1]] if context.function else []
-    if not classes or not put or (ast.unparse(owner) in ("self", *first) and not (listed and not plain)):
+    if not classes or not put or (ast.unparse(owner) in ("self", *first) and (of or not listed)):
         return None
     context.adds = True
-    if plain and not listed:
+    if of and not listed:
         return None
     parts = [context.visit(copy.deepcopy(one)) for one in (owner, name, value)]
     return [ast.Expr(ast.Call(context.name("msmigrate.nn.replace_cell"), parts, []))]
 
 
-@handles("torch.nn.Module.add_module", stage=Stage.STATEMENT)
+@handles("torch.nn.Module.add_module", "torch.nn.Module.register_module", stage=Stage.STATEMENT)
 def add_module(call: ast.Call, context: Context) -> list[ast.stmt] | None:
     """`add_module` in MindSpore's way: a SequentialCell keeps a list of its own, NamedCells is a dictionary."""
     if not isinstance(call.func, ast.Attribute):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from msmigrate.migrate.torch_models import let_copy
 from msmigrate.parity.record.randomness import Draws
 from msmigrate.parity.record.torch_randomness import fixed
 from msmigrate.parity.replay.module_calls import FOLDER, Recording
@@ -51,6 +52,8 @@ class Net(nn.Module):
         self.counts, self.drop = Buffered(noise=case == "noise"), nn.Dropout(0.5)
         self.head = nn.Linear(8, 4)
         self.fc.weight.requires_grad_(case != "frozen")
+        if case == "weight":
+            self.fc.weight.register_hook(lambda gradient: gradient / 2)
 
     def forward(self, x):
         x = self.conv(x)
@@ -97,7 +100,7 @@ def kept(case):
     """Label -> the names of what differs from what the module computes alone."""
     torch.manual_seed(0)
     images = np.random.default_rng(0).standard_normal((4, 3, 6, 6)).astype(np.float32)
-    net, ahead = Tokens() if case == "tokens" else Net(case), Ahead(SAMPLE, lambda path: path != "head")
+    net, ahead = Tokens() if case == "tokens" else let_copy(Net(case)), Ahead(SAMPLE, lambda path: path != "head")
     with tempfile.TemporaryDirectory() as folder:
         given = images, np.arange(4), lambda *_: {}
         record_step(Path(folder), net, nn.CrossEntropyLoss(), *given, ahead=ahead, image_gradient=case != "tokens")
@@ -115,5 +118,5 @@ def bits(kept):
     return kept.elements.tobytes(), kept.norm, kept.shape, kept.dtype
 
 
-CASES = ("plain", "noise", "frozen", "hook", "again", "clipped", "evaluated", "order", "shared", "tokens")
+CASES = ("plain", "noise", "frozen", "hook", "weight", "again", "clipped", "evaluated", "order", "shared", "tokens")
 print(json.dumps({case: kept(case) for case in CASES}))

@@ -52,11 +52,18 @@ def test_what_the_recorded_pass_keeps_is_what_a_module_computes_alone() -> None:
     cases = json.loads(done.stdout)
     assert not [(case, label) for case, kept in cases.items() for label, other in kept.items() if other]
     single = {"conv", "bn", "fc", "norm", "counts"}  # what is called once, draws nothing, and uses its input once
-    lacking = {"hook": {"conv"}, "clipped": {"fc"}, "evaluated": {"bn"}, "order": {"fc"}, "noise": {"counts"}}
+    lacking = {
+        "hook": {"conv"},
+        "weight": {"fc"},
+        "clipped": {"fc"},
+        "evaluated": {"bn"},
+        "order": {"fc"},
+        "noise": {"counts"},
+    }
     more = {"shared": {"fc#1"}}
     expected = {case: single - lacking.get(case, set()) | more.get(case, set()) for case in cases}
     expected["tokens"] = {"unused", "fc"}
-    assert {case: {*kept} for case, kept in cases.items()} == expected and len(cases) == 10
+    assert {case: {*kept} for case, kept in cases.items()} == expected and len(cases) == 11
 
 
 def test_a_container_around_a_fault_fails_without_being_at_fault(replayed: Of) -> None:

@@ -297,3 +297,36 @@ class FromGlobals(nn.Module):
 
 def layers_of_this_file_by_name():
     return FromGlobals(), [torch.randn(2, 6)]
+
+
+class Projected(nn.Module):
+    """A parameter, and a layer, of the class, which the first object makes."""
+
+    matrix = None
+    layer = None
+
+    def __init__(self, width=6):
+        super().__init__()
+        if self.__class__.matrix is None:
+            self.__class__.matrix = nn.Parameter(torch.randn(width, width))
+        if Projected.layer is None:
+            Projected.layer = nn.Linear(width, width)
+        self.p = self.__class__.matrix
+        self.l = Projected.layer
+
+    def forward(self, x):
+        return self.l(x @ self.p)
+
+
+class SharedByClass(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = Projected(), Projected()
+
+    def forward(self, x):
+        return self.b(torch.tanh(self.a(x)))
+
+
+def shared_by_their_class():
+    Projected.matrix = Projected.layer = None
+    return SharedByClass(), [torch.randn(2, 6)]

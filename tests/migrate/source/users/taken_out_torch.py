@@ -241,10 +241,15 @@ class WrappedByName(nn.Module):
                 self.c._modules[name] = nn.Sequential(m, nn.InstanceNorm2d(m.out_channels))
         self.c[3].conv = HalfRolled(self.c[3].conv)
         setattr(self.parts, "one", HalfRolled(self.parts["one"]))
+        self.blocks = nn.ModuleList([nn.Sequential(nn.Conv2d(3, 3, 1), nn.ReLU()) for _ in range(2)])
+        for i, block in enumerate(self.blocks):
+            block[1] = nn.Sequential(nn.Conv2d(3, 3, 1), nn.Tanh())
+            self.blocks[i] = nn.Sequential(block, nn.Conv2d(3, 3, 1))
+        self.blocks[-1].register_module("last", nn.Conv2d(3, 3, 1))
 
     def forward(self, x):
         y = x
-        for part in self.parts.values():
+        for part in (*self.blocks, *self.parts.values()):
             y = part(y)
         return self.a(x), self.b(x), self.c(x), y
 

@@ -54,3 +54,7 @@ def test_classes_of_the_file_by_their_names(users: Users) -> None:
     found = users["layers_of_this_file_by_name"]
     found.agrees()
     found.holds("{'Doubled': Doubled, 'Narrowed': Narrowed}[name](*args)", "nn.Conv1d(1, 2, 3, ")
+
+
+def test_what_the_first_object_of_a_class_makes(users: Users) -> None:
+    users["shared_by_their_class"].agrees()

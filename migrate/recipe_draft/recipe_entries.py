@@ -504,8 +504,8 @@ def held_settings(parts: Iterable[ast.AST], flow: Flow, open_: set[int]) -> Iter
     given = [(one, c) for c in calls_ if flow.function_of(c) for one in (*c.args, *(k.value for k in c.keywords))]
     inner = {id(one): flow.function_of(call) for one, call in given if _reads_whole(flow, call, open_)}
     taken = {id(one) for one in nodes if getattr(one, "attr", "") == "__dict__"}
-    parts = [one for one in nodes if isinstance(one, (ast.Attribute, ast.Subscript)) and id(one) not in taken]
-    taken |= {id(one) for one in [*(one.value for one in parts), *(call.func for call in calls_)]}
+    within = [one for one in nodes if isinstance(one, (ast.Attribute, ast.Subscript)) and id(one) not in taken]
+    taken |= {id(one) for one in [*(one.value for one in within), *(call.func for call in calls_)]}
     taken |= {id(one) for one, _ in given if id(one) not in inner}
     whole = {id(one): one for one in nodes if isinstance(one, (ast.Name, ast.Attribute, ast.Call))}
     for node in (one for key, one in whole.items() if key not in taken):

@@ -501,14 +501,14 @@ def held_settings(parts: Iterable[ast.AST], flow: Flow, open_: set[int]) -> Iter
     """
     nodes = list(parts)
     calls_ = [one for one in nodes if isinstance(one, ast.Call)]
-    own = (call for call in calls_ if flow.function_of(call) is not None)
-    given = [(one, call) for call in own for one in (*call.args, *(k.value for k in call.keywords))]
+    given = [(one, c) for c in calls_ if flow.function_of(c) for one in (*c.args, *(k.value for k in c.keywords))]
     inner = {id(one): flow.function_of(call) for one, call in given if _reads_whole(flow, call, open_)}
-    tables = {id(one): one for one in nodes if getattr(one, "attr", "") == "__dict__"}
-    taken = [one.value for one in nodes if isinstance(one, (ast.Attribute, ast.Subscript)) and id(one) not in tables]
-    taken += [*tables.values(), *(call.func for call in calls_), *(one for one, _ in given if id(one) not in inner)]
+    taken = {id(one) for one in nodes if getattr(one, "attr", "") == "__dict__"}
+    within = [one for one in nodes if isinstance(one, (ast.Attribute, ast.Subscript)) and id(one) not in taken]
+    taken |= {id(one) for one in [*(one.value for one in within), *(call.func for call in calls_)]}
+    taken |= {id(one) for one, _ in given if id(one) not in inner}
     whole = {id(one): one for one in nodes if isinstance(one, (ast.Name, ast.Attribute, ast.Call))}
-    for node in (one for key, one in whole.items() if key not in {*map(id, taken)}):
+    for node in (one for key, one in whole.items() if key not in taken):
         holder = flow.value(node)
         plain_ = (not isinstance(node, ast.Call) or not [*node.args, *node.keywords]) and not _has_state(holder, flow)
         if isinstance(holder, SETTINGS) and plain_ and settings_of(holder, 2 * LONGEST_WORD):
@@ -539,7 +539,7 @@ def _names_inside(flow: Flow, of: ast.AST) -> set[str]:
     while waiting:
         seen.add(id(node := waiting.pop()))
         made = flow.class_of(node) if isinstance(node, ast.ClassDef) else None
-        reached = [one.node for one in made.lineage() if isinstance(one, ScriptClass)] if made else []
+        reached: list[ast.AST] = [one.node for one in made.lineage() if isinstance(one, ScriptClass)] if made else []
         found |= {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}  # net(**vars(args))
         for statement in flow.inside_of.get(id(node), ()):
             found |= names_read(statement.nodes)

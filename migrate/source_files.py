@@ -49,9 +49,9 @@ class Constant(NamedTuple):
 
 
 def plain(node: ast.AST) -> bool:
-    """Whether a value calls only functions that make numbers, lists and the like."""
-    calls = [inner.func for inner in ast.walk(node) if isinstance(inner, ast.Call)]
-    return all(map(_makes, calls))
+    """Whether a value calls only functions that make numbers, lists and the like, but for what its lambdas call."""
+    later = {inner for one in ast.walk(node) if isinstance(one, ast.Lambda) for inner in ast.walk(one.body)}
+    return all(_makes(one.func) for one in ast.walk(node) if isinstance(one, ast.Call) and one not in later)
 
 
 def _makes(function: ast.expr) -> bool:

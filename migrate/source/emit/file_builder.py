@@ -36,7 +36,7 @@ from ..rewrite.rewriter import list_method, popped_names, rewrite_function, unse
 from ..rewrite.signatures import SignatureRewriter, names_in
 from ..variations import Variation, variations
 from . import names_and_imports
-from .idle_layers import ChosenEntries, append, completed, freeze_idle_layers, keep_cell_list
+from .idle_layers import ChosenEntries, append, completed, freeze_idle_layers, keep_cell_list, take_lambdas
 from .model_function import ModelFunction, called_by_mindspore, hoisted
 from .names_and_imports import Imports, report_undefined, said_at_top, undefined
 from .unused_code import defines, fill_empty_blocks, is_dropped, lost_arguments, tidy
@@ -422,17 +422,18 @@ class FileBuilder(Program):
         """A statement in a class or at a file's top that assigns a name."""
         if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
             return statement
-        statement = copy.deepcopy(statement)
-        hints = SignatureRewriter(self, file)
+        statement, hints = copy.deepcopy(statement), SignatureRewriter(self, file)
         if isinstance(statement, ast.AnnAssign):
             statement.annotation = hints.hint(statement.annotation)
         if statement.value is not None:
+            lambdas = take_lambdas(statement, file, self)
             statement.value = ChosenEntries(file, self).visit(statement.value)
             for name in names_in(statement.value, self.names(file).name):
                 self.define(name)
             self._named(file, statement.value)
             static = control_flow.observe_statically(statement.value, Context(self, file))
             statement.value = static or hints.default(statement.value)
+            substitute(statement, lambda node: lambdas.get(getattr(node, "id", "")))
         return statement
 
     def _base_name(self, qualified: str, file: str, node: ast.expr) -> str:

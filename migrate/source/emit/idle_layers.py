@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from ....mappings.rows import Row
 from ...library_names import CONTAINERS, INSTALLED, NOT_CONVERTED, is_dtype
-from ...source_files import comment
+from ...source_files import all_parameters, comment, is_comment, substitute
 from ..observe.observations import (
     CallableKind,
     DtypeKind,
@@ -30,8 +30,10 @@ from ..observe.observations import (
     callees_of,
     kinds_of,
 )
-from ..rewrite.context import Problem, Program
+from ..rewrite.context import Context, Problem, Program
 from ..rewrite.replaced_methods import CONSTRUCT, FORWARD, defines, derives_from_layer
+from ..rewrite.rewriter import unseen_function
+from ..rewrite.signatures import names_in
 
 MODULE, PARAMETER = "torch.nn.Module", "torch.nn.Parameter"
 REASON = "torch's optimizer skips layers that never run, MindSpore's would decay them"
@@ -515,3 +517,47 @@ def unused_entry(node: ast.expr, name: str, file: str, program: Program) -> ast.
 
 def _functions(file: str, program: Program) -> Iterable[ast.FunctionDef]:
     return (one for one in program.tree(file).body if isinstance(one, ast.FunctionDef))
+
+
+def take_lambdas(statement: ast.Assign | ast.AnnAssign, file: str, program: Program) -> dict[str, ast.expr]:
+    """The lambdas of a statement at a file's top that use more than Python's own, written as functions are: by what ran
+    in them, or by what can be read. In the statement, names stand in their places."""
+    found: dict[str, ast.expr] = {}
+
+    def change(node: ast.AST) -> ast.AST | None:
+        if not isinstance(node, ast.Lambda):
+            return None
+        tensors = [argument for argument in all_parameters(node.args) if _is_tensor(argument.arg, node.body, program)]
+        if not tensors and all(map(_is_pythons, names_in(node.body, program.names(file).name))):
+            return None
+        for argument in tensors:
+            argument.annotation = ast.Name("Tensor", ast.Load())  # which is read like a hint
+        name = f"lambda {len(found)}"
+        body = [ast.copy_location(ast.Return(node.body), node.body)]
+        function = ast.copy_location(ast.FunctionDef(name, node.args, body, []), node)  # type: ignore[arg-type]
+        found[name] = _as_lambda(unseen_function(function, name, Context(program, file)), program)
+        return ast.copy_location(ast.Name(name, ast.Load()), node)
+
+    substitute(statement, change)
+    return found
+
+
+def _is_pythons(name: str) -> bool:
+    return name.partition(".")[0] in {"", "builtins", "math", "functools", "operator", "itertools"}
+
+
+def _is_tensor(name: str, body: ast.expr, program: Program) -> bool:
+    """Whether an argument of a lambda has methods of tensors called."""
+    owned = [one for one in ast.walk(body) if isinstance(one, ast.Attribute) and ast.unparse(one.value) == name]
+    return any(program.row(f"torch.Tensor.{one.attr}") is not None for one in owned)
+
+
+def _as_lambda(function: ast.FunctionDef, program: Program) -> ast.Lambda:
+    body = [one for one in function.body if not is_comment(one)]
+    if len(body) == 1 and isinstance(body[0], ast.Return) and body[0].value is not None:
+        for argument in all_parameters(function.args):
+            argument.annotation = None
+        return ast.Lambda(function.args, body[0].value)
+    said = [one.value for one in ast.walk(function) if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    anything = ast.arguments([], [], ast.arg("args"), [], [], ast.arg("kwargs"), [])
+    return ast.Lambda(anything, ast.Call(program.name(NOT_CONVERTED), [ast.Constant("; ".join(said))], []))

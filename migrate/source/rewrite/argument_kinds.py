@@ -524,3 +524,12 @@ def _for_convolution(node: ast.Attribute, context: Context) -> bool:
     given = {id(one): call for call in calls for one in (*call.args, *(word.value for word in call.keywords))}
     called = callees_of(given[id(node)]) if id(node) in given else []
     return even and bool(called) and all(".conv" in name for name in called)
+
+
+@handles("torch.nn.modules.module.Module.__init__", "torch.nn.Module.__init__")
+def made_as_module(call: ast.Call, context: Context) -> ast.expr | None:
+    """`nn.Cell.__init__(self)` for `nn.Module.__init__(self)`, and for `Base.__init__(self)` of a base without one."""
+    if not isinstance(call.func, ast.Attribute) or isinstance(call.func.value, ast.Call) or len(call.args) != 1:
+        return None  # `super().__init__()`
+    start = ast.Attribute(context.name("mindspore.nn.Cell"), "__init__", ast.Load())
+    return ast.Call(start, [context.visit(call.args[0])], [])

@@ -305,3 +305,41 @@ class Short(nn.Module):
 def whose_self_has_other_names():
     torch.manual_seed(0)
     return Short(), (torch.randn(3, 4),)
+
+
+class Ancestor(nn.Module):
+    def spread(self, x):
+        return x.softmax(-1)
+
+
+class Middle(Ancestor):
+    def __init__(self, width):
+        Ancestor.__init__(self)
+        self.fc = nn.Linear(4, width)
+
+    def forward(self, x):
+        return self.spread(self.fc(x))
+
+
+class Descendant(Middle):
+    def __init__(self, width=3, **words):
+        Middle.__init__(self, width, **words)
+        self.plain = Undecorated()
+        self.last = nn.Linear(width, 4)
+
+    def forward(self, x):
+        return self.plain(self.last(Middle.forward(self, x)))
+
+
+class Undecorated(nn.Module):
+    def __init__(self):
+        nn.Module.__init__(self)
+        self.fc = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+def made_by_its_bases():
+    torch.manual_seed(0)
+    return Descendant(), (torch.randn(3, 4),)

@@ -89,3 +89,9 @@ def test_methods_whose_first_argument_has_another_name(users: Users) -> None:
     found = users["whose_self_has_other_names"]
     found.agrees()
     found.lacks("update_parameters_name")
+
+
+def test_constructors_of_bases_that_are_called_by_name(users: Users) -> None:
+    found = users["made_by_its_bases"]
+    found.agrees()
+    found.holds("nn.Cell.__init__(self)\n        self.fc", "Middle.__init__(self, width, **words)")

@@ -26,6 +26,8 @@ from ..errors import MsmigrateError, NotInstalled, WorkerFailed
 from .messages import DONE, START, Event, Failure, Message, OnMessage, Progress, Result, State, decode, ignore
 
 LONGEST_LINE = 500
+# sets of texts have one order in the processes of both frameworks, as a model's outputs may be in the order of one
+SAME = {"PYTHONHASHSEED": "0"}
 MOST_LOGGED = 10_000_000  # bytes of what is no message that are kept, of each stream
 READ_AT_ONCE = 1 << 16
 LARGEST = 1 << 28  # letters of a message
@@ -185,7 +187,7 @@ class Workers:
             stderr=subprocess.PIPE,
             text=True,
             errors="replace",
-            env={**(environment or {}), **os.environ, "PYTHONUNBUFFERED": "1", processes.TOKEN: self._token},
+            env={**SAME, **(environment or {}), **os.environ, "PYTHONUNBUFFERED": "1", processes.TOKEN: self._token},
         )
         worker = Worker(name, process, log, time.monotonic())
         self.workers.append(worker)

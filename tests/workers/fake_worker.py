@@ -37,6 +37,11 @@ def has_much_to_say():
 
 
 @way
+def has_a_set():
+    return list({f"name {number}" for number in range(50)})
+
+
+@way
 def ends():
     pass
 

@@ -279,3 +279,10 @@ def test_leave_flushes_and_gives_the_status() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (3, "result", "")
+
+
+def test_sets_of_texts_have_one_order_in_the_processes_of_both_frameworks(tmp_path: Path) -> None:
+    """A model's outputs may be in the order of one, and were compared with others."""
+    said = run(tmp_path, "has_a_set", "has_a_set")
+    one, other = (message for _, message in said if isinstance(message, Result))
+    assert one == other

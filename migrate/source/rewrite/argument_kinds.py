@@ -533,3 +533,15 @@ def made_as_module(call: ast.Call, context: Context) -> ast.expr | None:
         return None  # `super().__init__()`
     start = ast.Attribute(context.name("mindspore.nn.Cell"), "__init__", ast.Load())
     return ast.Call(start, [context.visit(call.args[0])], [])
+
+
+@handles("torch.tensor", "torch.as_tensor")
+def of_range(call: ast.Call, context: Context) -> ast.expr | None:
+    """`torch.tensor(range(5))` with the list of its numbers, which MindSpore's takes; None for anything else."""
+    if not call.args or kinds_of(call.args[0]) != [ObjectKind("builtins.range")]:
+        return None
+    numbers = ast.Call(ast.Name("list", ast.Load()), [call.args[0]], [])
+    set_callee(numbers.func, "builtins.list")
+    set_kinds(numbers, [SequenceKind("list", (PlainKind("int"),))])
+    found: ast.expr = context.visit(replacing(ast.Call(call.func, [numbers, *call.args[1:]], call.keywords), call))
+    return found

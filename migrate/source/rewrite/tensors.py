@@ -430,12 +430,16 @@ def legacy_constructor(call: ast.Call, context: Context) -> ast.expr:
         whole = starred or isinstance(kinds[0], SizeKind)
         sized = context.visit(shape) if whole else ast.Tuple([context.visit(one) for one in given], ast.Load())
         return ast.Call(context.name("mindspore.ops.zeros"), [sized, dtype], [])
-    plain = all(isinstance(kind, SequenceKind) or kind == ObjectKind("numpy.ndarray") for kind in kinds)
+    made = [ObjectKind("numpy.ndarray"), ObjectKind("builtins.range")]
+    plain = all(isinstance(kind, SequenceKind) or kind in made for kind in kinds)
     if len(given) != 1 or not kinds or others or not plain or any(map(holds_tensor, kinds)):
         raise Unwritable(
             f"{ast.unparse(call)} of something else than sizes or numbers: write torch.tensor or torch.empty"
         )
-    return ast.Call(context.name("mindspore.Tensor"), [context.visit(given[0]), dtype], [])
+    values = context.visit(given[0])
+    if made[1] in kinds:
+        values = ast.Call(ast.Name("list", ast.Load()), [values], [])
+    return ast.Call(context.name("mindspore.Tensor"), [values, dtype], [])
 
 
 ONE_NUMBER = {"torch.ones": 1.0, "torch.zeros": 0.0, "torch.empty": 0.0}

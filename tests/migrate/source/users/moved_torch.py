@@ -343,3 +343,21 @@ class Undecorated(nn.Module):
 def made_by_its_bases():
     torch.manual_seed(0)
     return Descendant(), (torch.randn(3, 4),)
+
+
+class Ranges(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 5, 1)
+        self.weights = torch.FloatTensor(range(1, 6))
+
+    def forward(self, x, labels):
+        y = self.conv(x)
+        places = torch.LongTensor(range(y.size(0)))
+        more = torch.tensor(range(5)).float() + torch.as_tensor(range(0, 10, 2))
+        return y[places, labels, :, :] * self.weights.sum() + more.sum()
+
+
+def tensors_of_ranges():
+    torch.manual_seed(0)
+    return Ranges(), (torch.randn(2, 3, 4, 4), torch.tensor([1, 4]))

@@ -95,3 +95,9 @@ def test_constructors_of_bases_that_are_called_by_name(users: Users) -> None:
     found = users["made_by_its_bases"]
     found.agrees()
     found.holds("nn.Cell.__init__(self)\n        self.fc", "Middle.__init__(self, width, **words)")
+
+
+def test_tensors_of_ranges(users: Users) -> None:
+    found = users["tensors_of_ranges"]
+    found.agrees()
+    found.holds("places = Tensor(list(range(y.shape[0])), mindspore.int64)", "mindspore.tensor(list(range(5)))")

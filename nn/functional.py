@@ -64,6 +64,7 @@ from .math import (
     cumsum,
     div,
     equal,
+    erfinv,
     fftshift,
     float_power,
     fmin,

@@ -116,6 +116,8 @@ def _places(index: Tensor, dim: int, source: Tensor) -> Tensor:
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """`input` with the first values of `source`, one after the other, where the mask is True; the mask broadcasts."""
+    if source.size == 0:  # there is nothing to put anywhere
+        return input
     chosen = ops.broadcast_to(mask, input.shape)
     order = ops.cumsum(chosen.reshape((-1,)).astype(mstype.int32), 0) - 1
     values = ops.gather(source.reshape((-1,)), ops.maximum(order, 0), 0)

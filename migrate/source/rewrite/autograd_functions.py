@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from ...source_files import is_comment, local_names, substitute
+from ...source_files import is_comment, literal, local_names, substitute
 from ..observe.observations import callees_of, replacing
-from .context import Context, Program, Stage, Unwritable, handles
+from .context import Context, Problem, Program, Stage, Unwritable, handles
 
 CHECKPOINT = "torch.utils.checkpoint.checkpoint"
 # arguments of torch.utils.checkpoint that control how memory is saved, not what is computed
@@ -588,3 +588,13 @@ def _without_checkpoint(node: ast.AST, context: Context) -> ast.AST:
         return None
 
     return substitute(copy.deepcopy(node), change)
+
+
+@handles(syntax=[ast.With], stage=Stage.STATEMENT)
+def of_another_precision(node: ast.With, context: Context) -> None:
+    """List `with autocast(enabled=…)`, whose statements are written without it."""
+    for call in (item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)):
+        given = [literal(one) for one in (*call.args, *(word.value for word in call.keywords))]
+        if "".join(callees_of(call)[:1]).endswith("autocast") and (True, False) not in given:
+            why = "MindSpore's precision is chosen for the whole net: train.amp of a recipe, or to_float"
+            context.program.left_out.append(Problem(context.file, node.lineno, f"{ast.unparse(call)}: {why}"))

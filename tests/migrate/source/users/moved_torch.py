@@ -361,3 +361,27 @@ class Ranges(nn.Module):
 def tensors_of_ranges():
     torch.manual_seed(0)
     return Ranges(), (torch.randn(2, 3, 4, 4), torch.tensor([1, 4]))
+
+
+class Halved(nn.Module):
+    """Parts of it are to run in a shorter format."""
+
+    def __init__(self, mixed=False):
+        super().__init__()
+        self.mixed = mixed
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x, deep=False):
+        with torch.autocast("cpu", enabled=self.mixed, dtype=torch.bfloat16):
+            y = self.fc(x)
+        with torch.autocast("cpu", enabled=False):
+            y = y.float()
+        if deep:
+            with torch.autocast("cpu"):
+                y = self.fc(y)
+        return torch.erfinv(torch.tanh(y.float()) * 0.999)
+
+
+def partly_in_half():
+    torch.manual_seed(0)
+    return Halved(), (torch.randn(3, 4),)

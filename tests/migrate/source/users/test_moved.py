@@ -112,4 +112,3 @@ def test_a_precision_of_parts_is_listed(users: Users) -> None:
         "torch.autocast('cpu', enabled=self.mixed, dtype=torch.bfloat16)",
         "torch.autocast('cpu')",
     }
-    assert len(said) == 2

@@ -42,6 +42,7 @@ NUMBERS = [{PlainKind("int")}, {PlainKind("float")}, {PlainKind("int"), PlainKin
 FLOAT32 = "mindspore.float32"
 # what x.to(…) is given besides a dtype or a tensor: a device, how it is copied, and how it lies in memory
 NO_CAST = {ObjectKind("torch.device"), ObjectKind("torch.memory_format"), NONE, *map(PlainKind, ("str", "bool", "int"))}
+OF_ALL = ("max", "mean", "min", "sum")  # methods of tensors that give one number of all values
 MOVED = [f"torch.nn.Module.{name}" for name in ("to", "cuda", "cpu", "float")]
 # sizes of these layers that MindSpore's keep in another form, or not at all
 SIZES = ("kernel_size", "stride", "padding", "dilation", "output_padding")
@@ -400,7 +401,12 @@ def format_texts(function: ast.FunctionDef, *, compiled: bool) -> None:
 
 def _number(node: ast.expr, function: ast.FunctionDef) -> ast.expr:
     """`x.item()` for a tensor without dimensions, also where only another place of the function says that it is one."""
-    if not always(kinds_of(node) or kinds_read(node, function), TensorKind, rank=0):
+    match node:
+        case ast.Call(ast.Attribute(owner, name), [], []) if name in OF_ALL:  # a text is not looked into as it runs
+            found = always(kinds_read(owner, function), TensorKind)
+        case _:
+            found = always(kinds_of(node) or kinds_read(node, function), TensorKind, rank=0)
+    if not found:
         return node
     method = ast.Attribute(node, "item", ast.Load())
     set_callee(method, "torch.Tensor.item")
@@ -483,6 +489,8 @@ def kinds_read(node: ast.expr, function: ast.AST) -> list[Kind]:
     for one in ast.walk(function):
         if isinstance(one, type(node)) and ast.unparse(one) == text:
             found += [kind for kind in kinds_of(one) if kind != NONE]
+        elif isinstance(one, ast.Assign) and [*map(ast.unparse, one.targets)] == [text]:
+            found += [kind for kind in kinds_of(one.value) if kind != NONE]
         elif isinstance(one, ast.Call) and ast.unparse(one.func) == text:
             plain = [name.removeprefix("partial ") for name in callees_of(one)]
             found += [CallableKind("class", name) for name in plain if " " not in name]

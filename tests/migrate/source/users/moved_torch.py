@@ -95,6 +95,8 @@ class Says(nn.Module):
         y = self.fc(x)
         mean, size = y.detach().abs().mean(), x.shape[0]
         print("mean {:.4f} of {}".format(mean, size), f"or {mean:.2e}", "or %.3f" % mean, format(mean, ".1f"))
+        least = y.detach().min()
+        print(f"at least {least:.2f}, at most {y.max():.2f}")
         text = f"{mean:.3f}" + "{:>8.3f}".format(mean) + f"{size:02d}"
         return y * len(text)
 

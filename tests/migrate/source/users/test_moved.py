@@ -35,6 +35,7 @@ def test_numbers_of_tensors_in_texts(users: Users) -> None:
     found.holds(
         "'mean {:.4f} of {}'.format(mean.item(), size)", "f'or {mean.item():.2e}'", "format(mean.item(), '.1f')"
     )
+    found.holds("f'at least {least.item():.2f}, at most {y.max().item():.2f}'")
     found.holds("'{:.3f}'.format(mean.item()) + '{:>8.3f}'.format(mean.item()) + '{:02d}'.format(size)")
 
 

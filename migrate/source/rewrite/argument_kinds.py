@@ -1,7 +1,8 @@
 """Calls that are written by the kinds of what they are given: by a template, for complex tensors, as torch.fft gives
-them, for tensors of several dtypes that are joined, the labels of a cross-entropy, the weights of losses, NumPy's and
-whole numbers; calls of one of several classes that a variable holds, stacks of layers and checks of an input; texts
-of tensors; the sizes that a layer is asked for; and a layer's parameter that is assigned."""
+them, for tensors of several dtypes that are joined, the labels of a cross-entropy, the weights of losses, NumPy's,
+ranges and whole numbers; calls of one of several classes that a variable holds, stacks of layers and checks of an
+input; texts of tensors; the sizes of layers, and layers that are moved or made by a base's constructor; and a layer's
+parameter that is assigned."""
 
 from __future__ import annotations
 

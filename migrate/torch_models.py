@@ -15,7 +15,7 @@ import sysconfig
 import types
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from ..errors import BadInput
+from ..input_files import LARGEST_PYTHON, read_bytes
 from .library_names import INSTALLED
 from .model_spec import Spec, Stop, called, function, sizes_of
 
@@ -358,4 +359,7 @@ def _names_gpu(file: str | None) -> bool:
     """Whether a file that is not of an installed package has `.cuda(` or the name of such a device in it."""
     if not isinstance(file, str) or not file.endswith(".py") or {*Path(file).parts} & INSTALLED:
         return False
-    return not file.startswith(PYTHONS) and re.search(rb"\.cuda\(|[\"']cuda\b", Path(file).read_bytes()) is not None
+    with suppress(OSError):  # it was imported, and may be gone since
+        text = read_bytes(file, LARGEST_PYTHON)
+        return not file.startswith(PYTHONS) and re.search(rb"\.cuda\(|[\"']cuda\b", text) is not None
+    return False

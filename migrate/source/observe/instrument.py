@@ -33,7 +33,8 @@ EXPRESSIONS = (
 )
 
 
-PATTERNED = ("rearrange", "reduce", "repeat", "einsum")  # of einops, whose patterns decide what is written
+# functions whose texts decide what is written: patterns of einops, and names of classes and models
+PATTERNED = ("rearrange", "reduce", "repeat", "einsum", "getattr", "create_model", "get_model")
 
 
 def sliced(node: ast.stmt) -> TypeGuard[ast.Assign]:

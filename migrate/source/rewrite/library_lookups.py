@@ -20,6 +20,7 @@ from ...library_names import CONTAINERS, COUNTERPARTS, TABLES, dtype_name
 from ...source_files import literal
 from ..observe.observations import (
     CallableKind,
+    DictKind,
     DtypeKind,
     Items,
     Made,
@@ -43,7 +44,7 @@ from .row_calls import arguments_of, call_through_variable, is_variable, only_as
 
 # arguments of a model zoo's function that choose trained weights
 LOADING = {"pretrained", "weights", "weights_backbone", "progress", "model_name", "checkpoint_path", "force_reload"}
-DICTIONARIES = ("dict", "OrderedDict", "defaultdict", "UserDict")
+DICTIONARIES, PLAIN = ("dict", "OrderedDict", "defaultdict", "UserDict"), {bool, int, float, str}
 FREE = {"inplace", "device", "dtype"}  # arguments that no result depends on
 SETTINGS = ("torch.backends.", "torch.version.")
 BACKENDS = ("torch.nn.attention.SDPBackend.", "torch._C._SDPBackend.")
@@ -268,9 +269,7 @@ def resolve_lookup(node: ast.Call | ast.Subscript, context: Context) -> ast.expr
             raise Unwritable(f"{made}: make the layer by its class")
     if isinstance(kind, CallableKind) and kind.what != "partial" and kind.name in context.program.translated:
         found = ast.Name(context.program.called(kind.name), ast.Load())
-    elif (
-        isinstance(kind, CallableKind) and kind.what == "class" and (row := context.program.row(kind.name)) is not None
-    ):
+    elif isinstance(kind, CallableKind) and kind.what == "class" and (row := context.program.row(kind.name)):
         found = write_reference(row, {}, context.name)
     if found is not None:  # only valid for the keys that were seen
         _ask(node, owner.id, context)
@@ -307,17 +306,14 @@ def _is_object(owner: ast.Name, context: Context) -> bool:
 def _is_dictionary(owner: ast.Name, context: Context) -> bool:
     """Whether an object is a dictionary of the model's own class, which is written with its methods."""
     classes = [context.program.class_of(kind.cls) for kind in kinds_of(owner) if isinstance(kind, ObjectKind)]
-    bases = [base for found in classes if found for base in found[1].bases]
-    return any(
-        ast.unparse(base).rpartition(".")[2] in ("dict", "OrderedDict", "defaultdict", "UserDict") for base in bases
-    )
+    names = {ast.unparse(one).rpartition(".")[2] for found in classes if found for one in found[1].bases}
+    return not names.isdisjoint(DICTIONARIES)
 
 
 def _made_with(cls: str, owner: ast.Name, node: ast.Call | ast.Subscript, context: Context) -> dict[str, Any] | None:
     """The arguments of a new layer that a table gave: of an entry that is a class, none, and of one with a dictionary
     behind it these; None where that is not known."""
-    program = context.program
-    here = next((name for name, file in program.modules.items() if file == context.file), "")
+    program, here = context.program, next((n for n, f in context.program.modules.items() if f == context.file), "")
     module, _, table = (program.names(context.file).name(owner) or f"{here}.{owner.id}").rpartition(".")
     key = node.slice if isinstance(node, ast.Subscript) else next(iter(node.args), ast.Constant(None))
     keys = [key.value] if isinstance(key, ast.Constant) else constants_of(key) or []
@@ -325,40 +321,31 @@ def _made_with(cls: str, owner: ast.Name, node: ast.Call | ast.Subscript, contex
     match [entries.get(one) for one in keys if isinstance(one, str)]:
         case [Reference(name)] if name == cls:
             return {}
-        case [Items(_, (Reference(name), Pairs(pairs)))] if name == cls and all(
-            isinstance(one, (bool, int, float, str)) for _, one in pairs
-        ):
+        case [Items(_, (Reference(name), Pairs(pairs)))] if name == cls and {type(one) for _, one in pairs} <= PLAIN:
             return {str(key): value for key, value in pairs}
     return None
 
 
 def _layer(name: str, words: Mapping[str, Any] | None, context: Context) -> ast.expr | None:
     """A new layer with these arguments; None for one that needs others, or may have got some that are not known."""
-    program = context.program
+    program, known = context.program, {key: ast.Constant(value) for key, value in (words or {}).items()}
     row = program.row(name)
     if row is not None and name not in CONTAINERS:
-        optional = {argument.torch for argument in row.arguments if not argument.required}
-        if {one.torch for one in row.arguments if one.required} - {*(words or ())} or (
-            words is None and optional - FREE
-        ):
+        needed, may = ({one.torch for one in row.arguments if one.required is which} for which in (True, False))
+        if needed - {*known} or (words is None and may - FREE):
             return None
-        given = {
-            key: ObservedArgument(ast.Constant(one), [of_constant(one)], [one]) for key, one in (words or {}).items()
-        }
+        given = {key: ObservedArgument(one, [of_constant(one.value)], [one.value]) for key, one in known.items()}
         return with_initial_values(row, write_call(row, given, program.name), program.name)
     if name not in program.translated:
         return None
-    takes = program.signature(name)
-    if takes is not None:
+    if (takes := program.signature(name)) is not None:
         named = dict(zip([one.arg for one in takes.args][-len(takes.defaults) :], takes.defaults, strict=False))
         named |= {one.arg: value for one, value in zip(takes.kwonlyargs, takes.kw_defaults, strict=True) if value}
-        needed = {one.arg for one in (*takes.args[1:], *takes.kwonlyargs)} - named.keys() - {*(words or ())}
-        if needed or (
-            words is None and not all(_never_given(name, key, value, context) for key, value in named.items())
-        ):
+        needed = {one.arg for one in (*takes.args[1:], *takes.kwonlyargs)} - {*named, *known}
+        if needed or (words is None and not all(_never_given(name, *one, context) for one in named.items())):
             return None
-    given_words = [ast.keyword(key, ast.Constant(value)) for key, value in (words or {}).items()]
-    made = ast.Call(ast.Name(program.called(name), ast.Load()), [], given_words)
+    words_given = [ast.keyword(key, value) for key, value in known.items()]
+    made = ast.Call(ast.Name(program.called(name), ast.Load()), [], words_given)
     set_receivers(made, [name])
     return made
 
@@ -367,8 +354,8 @@ def _never_given(cls: str, name: str, default: ast.expr, context: Context) -> bo
     """Whether an argument of a constructor was its default wherever the constructor reads it."""
     _, node = context.program.class_of(cls) or ("", ast.Pass())
     inits = [one for one in ast.walk(node) if isinstance(one, ast.FunctionDef) and one.name == "__init__"]
-    read = [one for init in inits for one in ast.walk(init) if isinstance(one, ast.Name) and one.id == name]
-    seen = [constants_of(one) for one in read if kinds_of(one)]
+    names = (one for init in inits for one in ast.walk(init) if isinstance(one, ast.Name) and one.id == name)
+    seen = [constants_of(one) for one in names if kinds_of(one)]
     return all(one is not None and literal(default)[0] and one == [literal(default)[1]] for one in seen)
 
 
@@ -409,14 +396,10 @@ def from_zoo(node: ast.Call, context: Context) -> ast.expr | None:
     made = observed(node.func).zoo
     if not made:
         return None
-    name = callees_of(node)[0]
-    alike = {to_text(one) for one in made}
+    name, alike = callees_of(node)[0], {to_text(one) for one in made}
     if len(alike) != 1 or not isinstance(made[0], Made):
-        raise Unwritable(
-            f"{name} returned several models here, or one that is changed after it is made: write them by name"
-        )
-    given = dict(made[0].kwargs)
-    words = []
+        raise Unwritable(f"{name} returned several models, or one that is changed after it is made: write them by name")
+    given, words = dict(made[0].kwargs), list[ast.keyword]()
     for word in node.keywords:
         if word.arg in LOADING or literal(word.value)[0]:
             continue
@@ -425,15 +408,32 @@ def from_zoo(node: ast.Call, context: Context) -> ast.expr | None:
         if word.arg in given and not isinstance(given[word.arg], Reference):
             del given[word.arg]
             words.append(ast.keyword(word.arg, context.visit(word.value)))
-    first = ([literal(one)[1]] if literal(one)[0] else constants_of(one) or () for one in node.args[:1])
+        elif word.arg not in given or not always(kinds_of(word.value), CallableKind):
+            _as_seen(word.value, context, whole=word.arg is None)
+    for one in (*node.args, *(node.func.args[1:] if isinstance(node.func, ast.Call) else ())):
+        _as_seen(one, context)
+    first = [literal(one)[1:] if literal(one)[0] else constants_of(one) or () for one in node.args[:1]]
     strings = [value for values in first for value in values if isinstance(value, str)]
     wanted = re.sub(r"\W", "_", (strings[0] if len(strings) == 1 else name.rpartition(".")[2]).partition(".")[0])
     maker = context.program.maker(wanted, replace(made[0], kwargs=tuple(given.items())))
     return ast.Call(ast.Name(maker, ast.Load()), [], words)
 
 
+def _as_seen(argument: ast.expr, context: Context, *, whole: bool = False) -> None:
+    """Make the new file raise where what decides about a zoo's model is another than it was; whole: `**settings`."""
+    if literal(argument)[0] or getattr(argument, "id", getattr(argument, "attr", "")) in LOADING:
+        return
+    seen, value = constants_of(argument), context.visit(copy.deepcopy(argument))
+    if whole and always(kinds_of(argument), DictKind, entries=()):
+        context.raise_where(value, value, f"{ast.unparse(argument)} was empty", argument)
+    elif seen and not isinstance(argument, ast.Starred):
+        context.guard(value, seen, argument)
+    else:
+        raise Unwritable(f"{ast.unparse(argument)} decides about a model of a zoo, and is not one of a few constants")
+
+
 def to_text(made: Any) -> str:
-    """A construction as text, without the ids of objects."""
+    """A construction as text without ids."""
     return re.sub(r"\bid=\d+", "", repr(made))
 
 

@@ -403,14 +403,13 @@ def from_zoo(node: ast.Call, context: Context) -> ast.expr | None:
     for word in node.keywords:
         if word.arg in LOADING or literal(word.value)[0]:
             continue
-        if word.arg not in given and constants_of(word.value) is not None:
-            raise Unwritable(f"{name} does not pass {ast.unparse(word)} on to the class: write a constant there")
         if word.arg in given and not isinstance(given[word.arg], Reference):
             del given[word.arg]
             words.append(ast.keyword(word.arg, context.visit(word.value)))
         elif word.arg not in given or not always(kinds_of(word.value), CallableKind):
             _as_seen(word.value, context, whole=word.arg is None)
-    for one in (*node.args, *(node.func.args[1:] if isinstance(node.func, ast.Call) else ())):
+    by_name = node.func.args[1:] if isinstance(node.func, ast.Call) else []
+    for one in (*node.args, *by_name, *([node.func.slice] if isinstance(node.func, ast.Subscript) else [])):
         _as_seen(one, context)
     first = [literal(one)[1:] if literal(one)[0] else constants_of(one) or () for one in node.args[:1]]
     strings = [value for values in first for value in values if isinstance(value, str)]

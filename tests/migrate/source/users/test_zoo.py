@@ -21,6 +21,12 @@ def test_a_name_that_is_computed(users: Users) -> None:
     found.holds("if f'shufflenet_v2_x{size}' not in ('shufflenet_v2_x0_5',):")
 
 
+def test_a_name_that_is_a_key(users: Users) -> None:
+    found = users["of_a_zoo_by_key"]
+    found.agrees("eval")
+    found.holds("if arch not in ('shufflenet_v2_x0_5',):")
+
+
 def test_settings_that_a_function_gets_whole_are_refused(users: Users) -> None:
     """They were ignored."""
     problems = [one.text for one in users["of_a_zoo_by_settings"].source.problems]

@@ -6,7 +6,7 @@ ORDER = (
     "autograd_functions",
     "devices_and_no_grad",
     "argument_kinds",
-    "hooks",
+    "layer_methods",
     "einops_patterns",
     "initializers",
     "library_lookups",

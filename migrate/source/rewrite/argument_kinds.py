@@ -1,8 +1,7 @@
 """Calls that are written by the kinds of what they are given: by a template, for complex tensors, as torch.fft gives
 them, for tensors of several dtypes that are joined, the labels of a cross-entropy, the weights of losses, NumPy's,
 ranges and whole numbers; calls of one of several classes that a variable holds, stacks of layers and checks of an
-input; texts of tensors; the sizes of layers, and layers that are moved or made by a base's constructor; and a layer's
-parameter that is assigned."""
+input; and texts of tensors."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ....mappings.rows import Row
-from ...library_names import COUNTERPARTS, TABLES
+from ...library_names import TABLES
 from ...source_files import literal, substitute
 from ..observe.observations import (
     NONE,
@@ -26,14 +25,13 @@ from ..observe.observations import (
     TensorKind,
     always,
     callees_of,
-    constants_of,
     kinds_of,
     of_constant,
     replacing,
     set_callee,
     set_kinds,
 )
-from .context import Context, Namer, ObservedArgument, Stage, Unwritable, fill_template, handles
+from .context import Context, Namer, ObservedArgument, Unwritable, fill_template, handles
 
 F = "msmigrate.nn.functional."
 DRAWN = {f"torch.{one}": f"mindspore.ops.{one}" for one in ("rand", "randn")}  # of sizes that are written out
@@ -44,10 +42,6 @@ FLOAT32 = "mindspore.float32"
 # what x.to(…) is given besides a dtype or a tensor: a device, how it is copied, and how it lies in memory
 NO_CAST = {ObjectKind("torch.device"), ObjectKind("torch.memory_format"), NONE, *map(PlainKind, ("str", "bool", "int"))}
 OF_ALL = ("max", "mean", "min", "sum")  # methods of tensors that give one number of all values
-MOVED = [f"torch.nn.Module.{name}" for name in ("to", "cuda", "cpu", "float")]
-# sizes of these layers that MindSpore's keep in another form, or not at all
-SIZES = ("kernel_size", "stride", "padding", "dilation", "output_padding")
-SIZED = ("Conv", "MaxPool", "AvgPool")
 MEASURED = (ast.Add, ast.Sub, ast.MatMult)
 
 
@@ -314,27 +308,6 @@ def detached(node: ast.Call, context: Context) -> ast.expr:
     return ast.Call(context.name(f"{F}detached"), [context.visit(one) for one in node.args], [])
 
 
-@handles(syntax=[ast.Assign], stage=Stage.IN_PLACE)
-def parameter_of_a_layer(node: ast.Assign, context: Context) -> list[ast.stmt] | None:
-    """`layer.bias = Parameter(value, name=layer.bias.name)`: its name is from the net, and not from the layer."""
-    match node:
-        case ast.Assign([ast.Attribute(owner) as target], ast.Call() as call) if ast.unparse(owner) != "self":
-            pass
-        case _:
-            return None
-    parameter = [COUNTERPARTS.get(name) for name in callees_of(call)] == ["mindspore.Parameter"]
-    inside = ast.walk(context.function or node)
-    reads = (one for one in inside if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Load))
-    before = [kinds_of(one) for one in reads if ast.unparse(one) == ast.unparse(target)]
-    of_class = any(isinstance(kind, CallableKind) for kind in kinds_of(owner))
-    if not parameter or of_class or not any(are_tensors(kinds, "float") for kinds in before):
-        return None
-    made, layer = context.visit(call), context.visit(copy.deepcopy(owner))
-    name = ast.Attribute(ast.Attribute(layer, target.attr, ast.Load()), "name", ast.Load())
-    made.keywords.append(ast.keyword("name", name))
-    return [ast.copy_location(ast.Assign([context.visit(target)], made), node)]
-
-
 STACKS = {f"torch.nn.Transformer{kind}": f"torch.nn.Transformer{kind}Layer" for kind in ("Encoder", "Decoder")}
 
 
@@ -449,41 +422,6 @@ def _template(node: ast.JoinedStr) -> tuple[str, list[ast.expr]]:
     return text, values
 
 
-@handles(*MOVED)
-def moved(call: ast.Call, context: Context) -> ast.expr | None:
-    """The layer of `layer.to(device)`, `layer.cuda()` and the like: a process of MindSpore has one device. Refused with
-    a dtype other than float32, which its weights have."""
-    if not isinstance(call.func, ast.Attribute) or not {*callees_of(call)} <= {*MOVED}:
-        return None
-    for given in (*call.args, *(word.value for word in call.keywords)):
-        plain = isinstance(given, (ast.Constant, ast.JoinedStr)) and not kinds_of(given)
-        float32 = always(kinds_of(given), TensorKind, dtype="float32") or ast.unparse(context.visit(given)) == FLOAT32
-        if not plain and not float32 and not {*kinds_of(given)} <= NO_CAST:
-            raise Unwritable(f"{ast.unparse(call)}, which may be of another dtype: MindSpore's cells have to_float")
-    found: ast.expr = context.visit(call.func.value)
-    return found
-
-
-@handles(*MOVED, stage=Stage.STATEMENT)
-def moved_alone(call: ast.Call, context: Context) -> list[ast.stmt] | None:
-    """Nothing for `self.to(device)` as a statement; where its layer is made there, that remains."""
-    layer = moved(call, context)
-    if layer is None or isinstance(layer, (ast.Name, ast.Attribute)):
-        return None if layer is None else []
-    return [ast.Expr(layer)]
-
-
-def where_it_is_made(value: ast.expr) -> ast.expr:
-    """`nn.Linear(4, 4)` of `nn.Linear(4, 4).cuda().float()`; any other expression as it is."""
-    while (
-        isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and isinstance(value.func.value, ast.Call)
-    ):
-        if f"torch.nn.Module.{value.func.attr}" not in MOVED:
-            break
-        value = value.func.value
-    return value
-
-
 def kinds_read(node: ast.expr, function: ast.AST) -> list[Kind]:
     """What an expression was wherever the same text stands in a function; of what is called, what it called."""
     text, found = ast.unparse(node), list[Kind]()
@@ -496,52 +434,6 @@ def kinds_read(node: ast.expr, function: ast.AST) -> list[Kind]:
             plain = [name.removeprefix("partial ") for name in callees_of(one)]
             found += [CallableKind("class", name) for name in plain if " " not in name]
     return list(dict.fromkeys(found))
-
-
-@handles(syntax=[ast.Attribute])
-def size_of_layer(node: ast.Attribute, context: Context) -> ast.expr | None:
-    """`padding_of(conv.padding, 2)` for `conv.padding`, of which MindSpore keeps one number or four; other sizes of
-    pooling, and of layers of several kinds, by `layer_size(layer, "stride")`. None for what is the same there."""
-    kinds = kinds_of(node.value)
-    if node.attr not in SIZES or not isinstance(node.ctx, ast.Load) or not always(kinds, ModuleKind):
-        return None
-    rows = [context.program.torch_base(kind.cls) for kind in kinds if isinstance(kind, ModuleKind)]
-    layers = {row.torch.removeprefix("torch.nn.") if row is not None else "" for row in rows}
-    kept_by_torch = all(node.attr in TABLES["not_kept"].get(f"torch.nn.{n}", ()) for n in layers)
-    if kept_by_torch and ast.unparse(node.value) == "self":
-        return None  # its class keeps torch's
-    ranks = {name[-2:] for name in layers}
-    convolutions = all(name.startswith("Conv") for name in layers)
-    named = any(isinstance(one, str) for one in constants_of(node) or ())
-    if named or not all(name.startswith(SIZED) for name in layers):
-        return None
-    if node.attr == "padding" and convolutions and len(ranks) == 1:
-        if _for_convolution(node, context):
-            return None
-        rank = ast.Constant(int(ranks.pop()[0]))
-        return ast.Call(context.name("msmigrate.nn.padding_of"), [context.generic_visit(node), rank], [])
-    kept = convolutions or (ranks <= {"2d", "3d"} and node.attr in ("kernel_size", "stride"))
-    if kept and node.attr != "padding" and (len(ranks) == 1 or not convolutions):
-        return None
-    return ast.Call(context.name("msmigrate.nn.layer_size"), [context.visit(node.value), ast.Constant(node.attr)], [])
-
-
-def _for_convolution(node: ast.Attribute, context: Context) -> bool:
-    """Whether a convolution is given this padding as it is, and it was the same for all dimensions."""
-    even = all(isinstance(one, tuple) and len({*one}) == 1 for one in constants_of(node) or [()])
-    calls = [one for one in ast.walk(context.function or node) if isinstance(one, ast.Call)]
-    given = {id(one): call for call in calls for one in (*call.args, *(word.value for word in call.keywords))}
-    called = callees_of(given[id(node)]) if id(node) in given else []
-    return even and bool(called) and all(".conv" in name for name in called)
-
-
-@handles("torch.nn.modules.module.Module.__init__", "torch.nn.Module.__init__")
-def made_as_module(call: ast.Call, context: Context) -> ast.expr | None:
-    """`nn.Cell.__init__(self)` for `nn.Module.__init__(self)`, and for `Base.__init__(self)` of a base without one."""
-    if not isinstance(call.func, ast.Attribute) or isinstance(call.func.value, ast.Call) or len(call.args) != 1:
-        return None  # `super().__init__()`
-    start = ast.Attribute(context.name("mindspore.nn.Cell"), "__init__", ast.Load())
-    return ast.Call(start, [context.visit(call.args[0])], [])
 
 
 @handles("torch.tensor", "torch.as_tensor")

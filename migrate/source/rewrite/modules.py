@@ -24,7 +24,7 @@ from ..observe.observations import (
 )
 from .context import UNSEEN, Context, Problem, Stage, Unwritable, handles, row_of
 from .devices_and_no_grad import flag_of
-from .hooks import by_construct
+from .layer_methods import by_construct
 from .replaced_methods import beside_property, named_cells
 from .row_calls import is_super
 

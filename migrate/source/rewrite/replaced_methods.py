@@ -35,8 +35,9 @@ from ..observe.observations import (
     kinds_of,
     of_constant,
 )
-from .argument_kinds import kinds_read, where_it_is_made
+from .argument_kinds import kinds_read
 from .context import UNSEEN, Context, Program, Stage, Unwritable, handles, row_of
+from .layer_methods import where_it_is_made
 from .memory import writes_into
 from .signatures import OF_TENSORS, SOME_TENSOR, gives
 
@@ -375,8 +376,7 @@ def layers_made(owner: str, attribute: str, program: Program) -> list[Kind]:
         for made in map(where_it_is_made, alternatives(value)):
             kinds: list[Kind] = []
             if isinstance(made, ast.Call):
-                local = ast.unparse(made.func) in local_names(function)
-                name = "" if local else program.names(file).name(made.func)
+                name = "" if ast.unparse(made.func) in local_names(function) else program.names(file).name(made.func)
                 read = kinds_read(made.func, function) or given.get(ast.unparse(made.func), [])
                 kinds = [CallableKind("class", name)] if name else read
                 kinds = kinds or _chosen(made.func, file, function, program)

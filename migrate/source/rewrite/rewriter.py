@@ -36,8 +36,8 @@ from . import (
     devices_and_no_grad,
     einops_patterns,
     graph_mode,
-    hooks,
     initializers,
+    layer_methods,
     library_lookups,
     modules,
     replaced_methods,
@@ -59,7 +59,7 @@ from .views import write_through_views
 # the files whose import registers their handlers; ORDER says whose come first
 HANDLERS = (
     *(autograd_functions, einops_patterns, library_lookups, dataclasses_and_configs, modules, initializers, tensors),
-    *(graph_mode, control_flow, argument_kinds, hooks, devices_and_no_grad, replaced_methods),
+    *(graph_mode, control_flow, argument_kinds, layer_methods, devices_and_no_grad, replaced_methods),
 )
 
 
@@ -212,7 +212,7 @@ def _decorator(node: ast.expr, context: Context) -> str:
 
 def _normalise(function: ast.FunctionDef, context: Context) -> None:
     """Rewrite what Graph mode does not compile, and what MindSpore's CPU does not compute; in place."""
-    in_blocks(in_todays_order(function), lambda body: hooks.hooks_anyway(name_lambdas(body)))
+    in_blocks(in_todays_order(function), lambda body: layer_methods.hooks_anyway(name_lambdas(body)))
     if not context.in_python:
         name_kwargs(function, context.program)
         list_mapped(function)

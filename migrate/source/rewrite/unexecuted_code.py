@@ -57,8 +57,8 @@ from .argument_kinds import COMPLEX, may_be_complex, of_dtype, sized
 from .context import UNSEEN, Context, Unwritable, has_handler, row_of
 from .dataclasses_and_configs import is_enum, is_settings, kinds_before, takes_items
 from .devices_and_no_grad import says_how, without_try
-from .hooks import OF_MODULES
 from .initializers import shares
+from .layer_methods import OF_MODULES
 from .modules import NORMS
 from .row_calls import is_super
 from .signatures import OF_TENSORS, SOME_TENSOR, read_inner

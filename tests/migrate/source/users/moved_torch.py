@@ -157,7 +157,7 @@ def in_checkpointed_parts():
 
 
 class Made(dict):
-    """A table that makes what it is asked for."""
+    """A table that makes a layer of its entry."""
 
     def __getitem__(self, key):
         made = super().__getitem__(key)

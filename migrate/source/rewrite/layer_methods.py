@@ -1,24 +1,33 @@
-"""Hooks, which are called with a gradient or with what a layer is given, and states that a model reads and loads while
-it is made."""
+"""What a model does with a layer besides running it: hooks, which are called with a gradient or with what it is given;
+states that are read and loaded while a model is made; a parameter that is assigned; sizes that are read; and a layer
+that is moved, or made by the constructor of a base."""
 
 from __future__ import annotations
 
 import ast
+import copy
 import re
 
-from ...library_names import CELL_METHODS, CONTAINERS, TABLES
+from ...library_names import CELL_METHODS, CONTAINERS, COUNTERPARTS, TABLES
 from ..observe.observations import (
     CallableKind,
     DictKind,
     ModuleKind,
     TensorKind,
+    always,
     callees_of,
+    constants_of,
     kinds_of,
     reached,
     replacing,
 )
+from .argument_kinds import FLOAT32, NO_CAST, are_tensors
 from .context import Context, Problem, Stage, Unwritable, handles
 
+MOVED = [f"torch.nn.Module.{name}" for name in ("to", "cuda", "cpu", "float")]
+# sizes of these layers that MindSpore's keep in another form, or not at all
+SIZES = ("kernel_size", "stride", "padding", "dilation", "output_padding")
+SIZED = ("Conv", "MaxPool", "AvgPool")
 IN_PLACE = re.compile(r"(?!requires_grad_)[a-z]\w*[a-z0-9]_|__setitem__")
 READING = {"load_state_dict", "update", "len", "list", "dict", "zip", "enumerate", "sorted", "set", "tuple", "iter"}
 READING |= {"OrderedDict", "print", "any", "all", "isinstance", "reversed", "type"}
@@ -235,3 +244,108 @@ def _asks_gradient(node: ast.expr) -> bool:
         case ast.Call(function, [], []):
             return ast.unparse(function) == GRADIENTS
     return False
+
+
+# What is called on a layer, or read of it, as a model is made and runs
+
+
+@handles(syntax=[ast.Assign], stage=Stage.IN_PLACE)
+def parameter_of_a_layer(node: ast.Assign, context: Context) -> list[ast.stmt] | None:
+    """`layer.bias = Parameter(value, name=layer.bias.name)`: its name is from the net, and not from the layer."""
+    match node:
+        case ast.Assign([ast.Attribute(owner) as target], ast.Call() as call) if ast.unparse(owner) != "self":
+            pass
+        case _:
+            return None
+    parameter = [COUNTERPARTS.get(name) for name in callees_of(call)] == ["mindspore.Parameter"]
+    inside = ast.walk(context.function or node)
+    reads = (one for one in inside if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Load))
+    before = [kinds_of(one) for one in reads if ast.unparse(one) == ast.unparse(target)]
+    of_class = any(isinstance(kind, CallableKind) for kind in kinds_of(owner))
+    if not parameter or of_class or not any(are_tensors(kinds, "float") for kinds in before):
+        return None
+    made, layer = context.visit(call), context.visit(copy.deepcopy(owner))
+    name = ast.Attribute(ast.Attribute(layer, target.attr, ast.Load()), "name", ast.Load())
+    made.keywords.append(ast.keyword("name", name))
+    return [ast.copy_location(ast.Assign([context.visit(target)], made), node)]
+
+
+@handles(*MOVED)
+def moved(call: ast.Call, context: Context) -> ast.expr | None:
+    """The layer of `layer.to(device)`, `layer.cuda()` and the like: a process of MindSpore has one device. Refused with
+    a dtype other than float32, which its weights have."""
+    if not isinstance(call.func, ast.Attribute) or not {*callees_of(call)} <= {*MOVED}:
+        return None
+    for given in (*call.args, *(word.value for word in call.keywords)):
+        plain = isinstance(given, (ast.Constant, ast.JoinedStr)) and not kinds_of(given)
+        float32 = always(kinds_of(given), TensorKind, dtype="float32") or ast.unparse(context.visit(given)) == FLOAT32
+        if not plain and not float32 and not {*kinds_of(given)} <= NO_CAST:
+            raise Unwritable(f"{ast.unparse(call)}, which may be of another dtype: MindSpore's cells have to_float")
+    found: ast.expr = context.visit(call.func.value)
+    return found
+
+
+@handles(*MOVED, stage=Stage.STATEMENT)
+def moved_alone(call: ast.Call, context: Context) -> list[ast.stmt] | None:
+    """Nothing for `self.to(device)` as a statement; where its layer is made there, that remains."""
+    layer = moved(call, context)
+    if layer is None or isinstance(layer, (ast.Name, ast.Attribute)):
+        return None if layer is None else []
+    return [ast.Expr(layer)]
+
+
+def where_it_is_made(value: ast.expr) -> ast.expr:
+    """`nn.Linear(4, 4)` of `nn.Linear(4, 4).cuda().float()`; any other expression as it is."""
+    while (
+        isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and isinstance(value.func.value, ast.Call)
+    ):
+        if f"torch.nn.Module.{value.func.attr}" not in MOVED:
+            break
+        value = value.func.value
+    return value
+
+
+@handles(syntax=[ast.Attribute])
+def size_of_layer(node: ast.Attribute, context: Context) -> ast.expr | None:
+    """`padding_of(conv.padding, 2)` for `conv.padding`, of which MindSpore keeps one number or four; other sizes of
+    pooling, and of layers of several kinds, by `layer_size(layer, "stride")`. None for what is the same there."""
+    kinds = kinds_of(node.value)
+    if node.attr not in SIZES or not isinstance(node.ctx, ast.Load) or not always(kinds, ModuleKind):
+        return None
+    rows = [context.program.torch_base(kind.cls) for kind in kinds if isinstance(kind, ModuleKind)]
+    layers = {row.torch.removeprefix("torch.nn.") if row is not None else "" for row in rows}
+    kept_by_torch = all(node.attr in TABLES["not_kept"].get(f"torch.nn.{n}", ()) for n in layers)
+    if kept_by_torch and ast.unparse(node.value) == "self":
+        return None  # its class keeps torch's
+    ranks = {name[-2:] for name in layers}
+    convolutions = all(name.startswith("Conv") for name in layers)
+    named = any(isinstance(one, str) for one in constants_of(node) or ())
+    if named or not all(name.startswith(SIZED) for name in layers):
+        return None
+    if node.attr == "padding" and convolutions and len(ranks) == 1:
+        if _for_convolution(node, context):
+            return None
+        rank = ast.Constant(int(ranks.pop()[0]))
+        return ast.Call(context.name("msmigrate.nn.padding_of"), [context.generic_visit(node), rank], [])
+    kept = convolutions or (ranks <= {"2d", "3d"} and node.attr in ("kernel_size", "stride"))
+    if kept and node.attr != "padding" and (len(ranks) == 1 or not convolutions):
+        return None
+    return ast.Call(context.name("msmigrate.nn.layer_size"), [context.visit(node.value), ast.Constant(node.attr)], [])
+
+
+def _for_convolution(node: ast.Attribute, context: Context) -> bool:
+    """Whether a convolution is given this padding as it is, and it was the same for all dimensions."""
+    even = all(isinstance(one, tuple) and len({*one}) == 1 for one in constants_of(node) or [()])
+    calls = [one for one in ast.walk(context.function or node) if isinstance(one, ast.Call)]
+    given = {id(one): call for call in calls for one in (*call.args, *(word.value for word in call.keywords))}
+    called = callees_of(given[id(node)]) if id(node) in given else []
+    return even and bool(called) and all(".conv" in name for name in called)
+
+
+@handles("torch.nn.modules.module.Module.__init__", "torch.nn.Module.__init__")
+def made_as_module(call: ast.Call, context: Context) -> ast.expr | None:
+    """`nn.Cell.__init__(self)` for `nn.Module.__init__(self)`, and for `Base.__init__(self)` of a base without one."""
+    if not isinstance(call.func, ast.Attribute) or isinstance(call.func.value, ast.Call) or len(call.args) != 1:
+        return None  # `super().__init__()`
+    start = ast.Attribute(context.name("mindspore.nn.Cell"), "__init__", ast.Load())
+    return ast.Call(start, [context.visit(call.args[0])], [])

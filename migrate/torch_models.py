@@ -96,10 +96,22 @@ def empty_weights() -> Iterator[None]:
 
 
 def twice(value: Any) -> Any:
-    """Two images for one: a list of images twice as long, a batch twice as large."""
+    """Two images for one: a list of images twice as long, a batch twice as large.
+
+    The second is the first one mirrored and a little darker: a norm over two that are the same divides their rounding.
+    """
     if isinstance(value, list):
-        return value * 2
-    return pytree.tree_map_only(torch.Tensor, lambda tensor: torch.cat((tensor, tensor)), value)
+        return [*value, *pytree.tree_map_only(torch.Tensor, _another, value)]
+    return pytree.tree_map_only(torch.Tensor, _with_another, value)
+
+
+def _another(tensor: torch.Tensor) -> torch.Tensor:
+    return 0.9 * tensor.flip(-1) if tensor.is_floating_point() and tensor.ndim else tensor
+
+
+@torch.no_grad()
+def _with_another(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.cat((tensor, _another(tensor))).requires_grad_(tensor.requires_grad)
 
 
 def load_timm() -> Any:

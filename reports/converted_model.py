@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,17 +85,25 @@ def is_wrong(first: Tried) -> bool:
 
 
 def tried_lines(tried: Sequence[Tried]) -> list[str]:
-    """What was varied, and with what result."""
+    """What was varied, and with what result; what did not run of the classes inside only counted."""
     lines = []
-    same = [one.text for one in tried if one.verdict == "same"]
+    same = [one.text for one in tried if one.verdict == "same" and not one.within]
     if same:
         lines.append(f"the same in both modes, and after training: {', '.join(same)}")
+    parts = Counter(one.within for one in tried if one.verdict == "same" and one.within)
+    if parts:
+        of = ", ".join(f"{name} ({count})" for name, count in parts.items())
+        many = count_text(sum(parts.values()), "variation")
+        lines.append(f"the same in {many} of the classes inside, each alone: {of}")
     words = {"differs": "not the same", "refused": "raises", "both": "raises in both", "left": "not tried"}
     alike: dict[tuple[str, str], list[str]] = {}  # a verdict and its reason -> what it holds for
     for one in tried:
-        if one.verdict in words:
+        if one.verdict in words and not (one.within and one.verdict in ("both", "left")):
             alike.setdefault((words[one.verdict], one.why), []).append(one.text)
-    return [*lines, *(f"{verdict}: {', '.join(texts)}: {why}" for (verdict, why), texts in alike.items())]
+    lines += [f"{verdict}: {', '.join(texts)}: {why}" for (verdict, why), texts in alike.items()]
+    if left := sum(one.verdict in ("both", "left") for one in tried if one.within):
+        lines.append(f"{count_text(left, 'other')} of the classes inside raise in both, or do not run so in torch")
+    return lines
 
 
 def untrained_line(place: str, name: str, file: Path) -> str:
@@ -132,7 +141,9 @@ def as_json(found: Converted) -> dict[str, Any]:
             "not_run": [{"file": p.file, "line": p.line, "text": p.text} for p in written.not_run],
             "left_out": [{"file": p.file, "line": p.line, "text": p.text} for p in written.left_out],
         },
-        "tried": [{"what": one.text, "verdict": one.verdict, "why": one.why} for one in found.tried],
+        "tried": [
+            {"what": one.text, "verdict": one.verdict, "why": one.why, "within": one.within} for one in found.tried
+        ],
         "checkpoint": None
         if result is None
         else {

@@ -2,15 +2,18 @@
 
 A class can do more than the one object that ran. For each argument of the model's class, and each field of its
 configuration, that is a number, a string or a boolean, both models are made with another value and run on the same
-weights and inputs. Last, they run without inputs that are optional.
+weights and inputs; and they run without inputs that are optional, and with other values of those that are plain. The
+same is done with the classes inside of the model, each alone, on what it gets in the model.
 """
 
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import textwrap
-from collections.abc import Collection, Iterator, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,10 +23,12 @@ import numpy as np
 from ..checkpoint.convert import convert
 from ..model_spec import ask, ask_worker
 from ..source_files import SourceFiles, defaults_of, literal
-from .observe.observations import NONE, Made, constants_of, kinds_of, to_json
+from .observe.observations import NONE, Items, Made, Reference, constants_of, kinds_of, to_json
 
 TORCH, MINDSPORE = (f"source.observe.{name}_variations_worker" for name in ("torch", "mindspore"))
 MOST = 12  # variations of one model
+MOST_OF_PARTS = 40  # and of the classes inside of it
+SECONDS = 60.0  # after which no further variation is begun in MindSpore
 NOISE, LEAST = 50, 2e-4  # tolerance: times torch's own noise, and as a share of the largest value
 BLIND = 0.002  # torch's own noise, as a share of the largest value, above which the tolerance would hide too much
 ROUGH = 0.05  # tolerance of the gradient's norm, which kinks change, as a share of it
@@ -32,7 +37,8 @@ ROUGH = 0.05  # tolerance of the gradient's norm, which kinks change, as a share
 @dataclass(frozen=True)
 class Variation:
     """One way of making the model: in words, its construction, how many inputs are left out, the body of MindSpore's
-    function, and the argument that is another, with the class or function that takes it."""
+    function, and the argument that is another, with the class or function that takes it. part: the path of the module
+    inside that is made instead, and `within` its class; words: inputs that are given by name."""
 
     text: str
     made: Made | None = None
@@ -40,25 +46,70 @@ class Variation:
     source: str = ""
     of: str = ""
     argument: str = ""
+    part: str = ""
+    within: str = ""
+    words: tuple[tuple[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
 class Tried:
     """The result of a variation: `same`, `refused` (the new model raises), `both` (both raise), `left` (not tried), or
-    `differs`."""
+    `differs`. within: the class inside of the model that was varied."""
 
     text: str
     verdict: str
     why: str = ""
+    within: str = ""
 
 
 def variations(facts: SourceFiles) -> list[Variation]:
-    """The model unchanged, and its variations, at most MOST."""
+    """The model unchanged, and its variations, at most MOST; then those of the classes inside, in turn."""
     root, found = facts.facts.root, [Variation("as it is")]
     found += [Variation(f"without {name}", without=n) for n, name in enumerate(_optional(facts), 1)]
+    if isinstance(root, Made):
+        found += _given(root.function, facts)
     if isinstance(root, Made) and root.changes is None:
         found += [one for one in _varied(root, facts) if _plain(one.made)]
-    return found[:MOST]
+    parts = [_of_part(path, made, facts) for path, made in facts.facts.parts.items() if _plain(made)]
+    in_turn = (one for each in itertools.zip_longest(*parts) for one in each if one is not None)
+    return [*found[:MOST], *itertools.islice(in_turn, MOST_OF_PARTS)]
+
+
+def with_expressions(
+    plan: Sequence[Variation], expression: Callable[[Any], ast.expr], problems: list[Any]
+) -> tuple[list[Variation], list[ast.expr | None]]:
+    """The variations, and the expressions that make the model so; not those whose arguments cannot be written.
+
+    expression: writes a construction; problems: what it could not write, which stays as it is.
+    """
+    kept, made = [], list[ast.expr | None]()
+    for one in plan:
+        before = len(problems)
+        written = None if one.made is None else expression(one.made)
+        if len(problems) == before:
+            kept.append(one)
+            made.append(written)
+        del problems[before:]
+    return kept, made
+
+
+def _of_part(path: str, made: Made, facts: SourceFiles) -> list[Variation]:
+    """The variations of a module inside of the model; first what chooses branches."""
+    given = (replace(one, made=made) for one in _given(made.function, facts))
+    varied = (one for one in _varied(made, facts) if _plain(one.made))
+    within = made.function.rpartition(".")[2]
+    found = [replace(one, text=f"{path}: {one.text}", part=path, within=within) for one in (*given, *varied)]
+    return sorted(found, key=lambda one: not one.text.endswith(("True", "False", "'")))
+
+
+def _given(owner: str, facts: SourceFiles) -> Iterator[Variation]:
+    """The model with another value of an input that has a default and is plain."""
+    forward = next((f for b in facts.facts.bases(owner) if (f := facts.functions.get(f"{b}.forward"))), None)
+    node = None if forward is None else facts.node(forward)
+    for name, default in defaults_of(node.args).items() if node is not None else ():
+        known, value = literal(default)
+        for other in _others(name, value, facts) if known else ():
+            yield Variation(f"run with {name}={other!r}", words=((name, other),))
 
 
 def _optional(facts: SourceFiles) -> list[str]:
@@ -92,10 +143,13 @@ def _alone(default: tuple[bool, Any] | None) -> tuple[bool, list[Any]]:
 
 
 def _plain(value: Any) -> bool:
-    """Whether a construction uses only plain values and objects made of these, so that it can be repeated anywhere."""
+    """Whether a construction uses only plain values, classes, and lists and objects made of these, so that it can be
+    repeated anywhere."""
     if isinstance(value, Made):
         return value.changes is None and all(map(_plain, (*value.args, *(item for _, item in value.kwargs))))
-    return value is None or isinstance(value, (bool, int, float, str))
+    if isinstance(value, Items):
+        return all(map(_plain, value.items))
+    return value is None or isinstance(value, (Reference, bool, int, float, str))
 
 
 def _varied(made: Made, facts: SourceFiles, outer: str = "") -> Iterator[Variation]:
@@ -195,7 +249,8 @@ def try_variations(
     Raises WorkerFailed, BadInput.
     """
     folder.mkdir()
-    (folder / "plan.json").write_text(json.dumps([{"made": to_json(v.made), "without": v.without} for v in plan]))
+    how = [{"made": to_json(v.made), "without": v.without, "part": v.part, "words": dict(v.words)} for v in plan]
+    (folder / "plan.json").write_text(json.dumps(how))
     of_torch = ask(TORCH, model, "convert-model", str(folder), str(folder / "plan.json"), *shapes)["tried"]
     for number, one in enumerate(of_torch):
         if "inputs" in one:
@@ -209,18 +264,20 @@ def try_variations(
     written = folder / file
     written.write_text("\n\n\n".join((text.rstrip("\n"), *makers)) + "\n")
     errors: dict[str, str | None] = {}  # by number, None where it ran
-    first = 0
+    first, ends = 0, time.monotonic() + SECONDS
     while first < len(plan):
-        new = ask_worker(MINDSPORE, [str(written), str(folder), str(first)], f"running {maker}")["errors"]
+        seconds = f"{ends - time.monotonic():.0f}"
+        new = ask_worker(MINDSPORE, [str(written), str(folder), str(first), seconds], f"running {maker}")["errors"]
         if not new:
             break
         errors |= new
         first = max(map(int, new)) + 1
-    return [_judged(v.text, of_torch[n], errors.get(str(n)), folder / str(n)) for n, v in enumerate(plan)]
+    judged = (_judged(v.text, of_torch[n], errors.get(str(n)), folder / str(n)) for n, v in enumerate(plan))
+    return [replace(one, within=v.within) for one, v in zip(judged, plan, strict=True)]
 
 
 def _judged(text: str, of_torch: dict[str, Any], error: str | None, at: Path) -> Tried:
-    if "left" in of_torch:
+    if "left" in of_torch or ("raises" not in of_torch and at.with_suffix(".left").exists()):
         return Tried(text, "left", "there was no time for it")
     if "raises" in of_torch:
         if of_torch["stage"] == "run":

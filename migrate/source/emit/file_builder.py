@@ -34,7 +34,7 @@ from ..rewrite.library_lookups import keep_torchs_defaults
 from ..rewrite.replaced_methods import as_construct, handed_methods
 from ..rewrite.rewriter import list_method, popped_names, rewrite_function, unseen_function, unseen_method
 from ..rewrite.signatures import SignatureRewriter, names_in
-from ..variations import Variation, variations
+from ..variations import Variation, variations, with_expressions
 from . import names_and_imports
 from .idle_layers import ChosenEntries, append, completed, freeze_idle_layers, keep_cell_list, take_lambdas
 from .model_function import ModelFunction, called_by_mindspore, hoisted
@@ -504,11 +504,7 @@ def _assembled(facts: Observations, new_names: Mapping[str, str]) -> tuple[FileB
     """The definitions under their names or new ones, and the expression that makes the model."""
     assembly = FileBuilder(facts, new_names)
     root = assembly.model.expression(facts.root)
-    before, plan = len(assembly.problems), variations(assembly)
-    made = [None if one.made is None else assembly.model.expression(one.made) for one in plan]
-    if len(assembly.problems) > before:  # for arguments that are not numbers after all
-        del assembly.problems[before:]
-        plan, made = plan[:1], made[:1]
+    plan, made = with_expressions(variations(assembly), assembly.model.expression, assembly.problems)
     more = [*assembly.model.shared.before, root, *filter(None, made)]
     dataclasses_and_configs.fill_configurations(assembly.configurations, assembly, assembly.model.expression, more)
     gone = tidy(assembly.definitions, more)

@@ -1,10 +1,11 @@
 """Worker: run the new model, and its class with other arguments, on torch's weights and inputs.
 
-    python -m msmigrate.migrate.source.observe.mindspore_variations_worker FILE.py FOLDER FIRST
+    python -m msmigrate.migrate.source.observe.mindspore_variations_worker FILE.py FOLDER FIRST SECONDS
 
 FILE.py has the functions variation_0, variation_1 and so on. For each N that torch could run, FOLDER holds N.ckpt,
 N.json with the structure of its inputs, and N.npz of torch_variations_worker.py; it holds N.left where N is not to be
-tried. N.begun is made when N begins, and N.out.npz gets the outputs under the same keys.
+tried. N.begun is made when N begins, and N.out.npz gets the outputs under the same keys; N.left is made for those that
+would begin after SECONDS.
 Prints one line of JSON: number -> null or the error that it raises, from FIRST to the first error, since an error
 within value_and_grad was seen to make later nets fail.
 """
@@ -16,6 +17,7 @@ import json
 import random
 import sys
 import textwrap
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -36,8 +38,9 @@ ASSIGN = "ops.assign(weight, values) keeps it (msmigrate explain set-data-not-tr
 GROWN = 1.05  # as in torch_variations_worker.py
 
 
-def report(file: str, folder: str, first: str) -> dict[str, Any]:
+def report(file: str, folder: str, first: str, seconds: str) -> dict[str, Any]:
     """Run every variation from the first on, until one fails."""
+    ends = time.monotonic() + float(seconds)
     if mindspore.get_context("device_target") == "CPU":
         mindspore.runtime.launch_blocking()  # its threads for that spin while they wait
     errors: dict[str, str | None] = {}
@@ -48,6 +51,8 @@ def report(file: str, folder: str, first: str) -> dict[str, Any]:
     source.loader.exec_module(module)
     number = int(first)
     while make := getattr(module, f"variation_{number}", None):
+        if number and time.monotonic() > ends:
+            (Path(folder) / f"{number}.left").touch()
         if (Path(folder) / f"{number}.left").exists():
             number += 1
             continue

@@ -524,14 +524,14 @@ class Observations:
             for module, at in report.get("registers", {}).items()
         }
         self.root = from_json(report["root"])  # how the model is made
+        self.parts = {path: from_json(made) for path, made in report.get("parts", {}).items()}  # of each class in it
         self.taken_out: bool = report.get("taken_out", False)  # whether modules were part of another one before
         self.softmax_of_one: bool = report.get("softmax_of_one", False)  # whether a softmax was over a single value
         self.records: dict[str, Record] = {k: from_json(v) for k, v in report.get("records", {}).items()}
         # by file and first line of a function: hidden states that its decorators collect
         self.collected: dict[tuple[str, int], list[Collected | Filtered]] = {}
         for file, line, one in report.get("collected", ()):
-            found = from_json(one)
-            self.collected.setdefault((file, line), []).append(found)
+            self.collected.setdefault((file, line), []).append(found := from_json(one))
             if isinstance(found, Collected):
                 self.is_present(found.outputs, STATES)
         configurations = report.get("configurations", {}).items()

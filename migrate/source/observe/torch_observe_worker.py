@@ -157,6 +157,7 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack, *, values: bo
         "constants_of": {module: log.constants_of(module) for module in files if _is_users(files[module])},
         "registers": {module: log.registers(module) for module in {*beside, *files}},
         "root": to_json(_root(log, model)),
+        "parts": {path: to_json(made) for path, made in _parts(log, model)},
         "taken_out": taken,
         "softmax_of_one": softmax.seen,
         "collected": collected,
@@ -180,6 +181,18 @@ def _root(log: ConstructionLog, model: torch.nn.Module) -> Any:
     text = "weights were drawn after the model was made: write that as a function of its own, which gets the model"
     known = made.changes or Changes()
     return replace(made, changes=replace(known, missed=(*known.missed, text))) if isinstance(made, Made) else made
+
+
+def _parts(log: ConstructionLog, model: torch.nn.Module) -> Iterator[tuple[str, Made]]:
+    """The path of the first module of each class in the model that is not torch's, and how it is made."""
+    known: set[type] = set()
+    for path, module in model.named_modules():
+        cls = type(module)
+        if path and cls not in known and cls.__module__.partition(".")[0] != "torch":
+            known.add(cls)
+            made = log.made(module, root=True)
+            if isinstance(made, Made) and made.function == log.names.name(cls):
+                yield path, made
 
 
 @contextmanager

@@ -3,20 +3,23 @@
     python -m msmigrate.migrate.source.observe.torch_variations_worker model.py:build FOLDER PLAN.json [1x3x64x64]
 
 PLAN.json lists what to try: `made`, how the model is made (see observations.py; null for what the function returns),
-and `without`, how many of its last inputs are left out. Each runs in evaluation mode, in training mode with a gradient,
-and in evaluation mode once more with every weight a little larger, so that effects of a training step show. N.pth gets
-the weights, N.npz inputs and outputs. Prints one line of JSON: for each the classes of its modules, how many tensors
-are saved, the structure of its inputs and which outputs are random, or the error that it `raises`, and whether while it
-is made or run; `left` are those that were not tried.
+`without`, how many of its last inputs are left out, and `words`, further inputs by their names. With `part`, the path
+of a module inside, `made` is how that is made, and it gets what it gets in the model. Each runs in evaluation mode, in
+training mode with a gradient, and in evaluation mode once more with every weight a little larger, so that effects of a
+training step show. N.pth gets the weights, N.npz inputs and outputs. Prints one line of JSON: for each the classes of
+its modules, how many tensors are saved, the structure of its inputs and which outputs are random, or the error that it
+`raises`, and whether while it is made or run; `left` are those that were not tried.
 """
 
 from __future__ import annotations
 
 import copy
+import functools
 import importlib
 import json
 import random
 import time
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -27,7 +30,7 @@ from torch.utils import _pytree as pytree
 
 from ...checkpoint.torch_model_worker import public_name
 from ...model_spec import parse, place_of, serve
-from ...torch_models import builder, in_mode, inputs_for, let_copy, quietly, split, twice
+from ...torch_models import Inputs, builder, in_mode, inputs_for, let_copy, quietly, split, twice
 from .observations import EnumMember, Items, Made, Pairs, Reference, from_json
 from .torch_proof_worker import tensors as of_output
 from .torch_simplified_transformers import for_training
@@ -49,6 +52,8 @@ def report(text: str, folder: str, plan: str, *shapes: str) -> dict[str, Any]:
     inputs = inputs_for(spec, model, shapes, returned)
     weights = sum(p.numel() for p in model.parameters())
     found: list[dict[str, Any]] = []
+    paths = {one["part"] for one in json.loads(Path(plan).read_text())} - {""}
+    parts = _given_to(paths, split(make())[0], inputs) if paths else {}
     for number, one in enumerate(json.loads(Path(plan).read_text())):
         past = number and (weights > LARGE or time.monotonic() - began > SECONDS)
         if past or one["without"] > len(inputs.eval):
@@ -60,12 +65,47 @@ def report(text: str, folder: str, plan: str, *shapes: str) -> dict[str, Any]:
             model = split(make())[0] if one["made"] is None else made_of(from_json(one["made"]), {})
             stage = "run"
             kept = slice(0, len(inputs.eval) - one["without"])
-            given = [(*part[kept],) for part in (inputs.eval, inputs.train)]
-            found.append(tried(model, given, inputs.kwargs, Path(folder) / str(number), weights > HUGE))
+            given, words = [(*part[kept],) for part in (inputs.eval, inputs.train)], inputs.kwargs
+            if one["part"]:
+                given, words = parts[one["part"]]
+            words = {**words, **one["words"]}
+            found.append(tried(model, given, words, Path(folder) / str(number), weights > HUGE))
         except Exception as error:
-            words = " ".join(str(error).split())[:200]
-            found.append({"raises": f"{type(error).__name__}: {words}{place_of(error)}", "stage": stage})
+            said = " ".join(str(error).split())[:200]
+            found.append({"raises": f"{type(error).__name__}: {said}{place_of(error)}", "stage": stage})
     return {"tried": found}
+
+
+def _given_to(paths: Collection[str], model: torch.nn.Module, inputs: Inputs) -> dict[str, tuple[list[Any], Any]]:
+    """What modules inside of a model get first in both modes, by position and, in training, by name; not of those that
+    do not run, or get something that is neither a tensor nor plain."""
+    found: dict[str, dict[bool, Any]] = {path: {} for path in paths}
+
+    def note(path: str, module: torch.nn.Module, args: Any, kwargs: Any) -> None:
+        given = pytree.tree_map_only(torch.Tensor, _as_given, (args, kwargs))
+        found[path].setdefault(module.training, given)
+
+    with suppress(Exception):  # a model that runs in one mode only
+        given = _enough(model, [inputs.eval, inputs.train], inputs.kwargs)
+        for path in paths:
+            model.get_submodule(path).register_forward_pre_hook(functools.partial(note, path), with_kwargs=True)
+        for training in (False, True):
+            _once(model, given[training], inputs.kwargs, training=training)
+    whole = {path: modes for path, modes in found.items() if len(modes) == 2 and _plain(modes)}
+    return {path: ([modes[False][0], modes[True][0]], modes[True][1]) for path, modes in whole.items()}
+
+
+def _as_given(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().clone().requires_grad_(tensor.requires_grad)
+
+
+def _plain(given: Any) -> bool:
+    """Whether a module's inputs can be made again in MindSpore."""
+    if isinstance(given, dict):
+        return all(map(_plain, given.values()))
+    if type(given) in (list, tuple):
+        return all(map(_plain, given))
+    return given is None or isinstance(given, (torch.Tensor, np.ndarray, np.generic, bool, int, float, str))
 
 
 def made_of(value: Any, known: dict[int | None, Any]) -> Any:
@@ -112,11 +152,7 @@ def tried(model: torch.nn.Module, given: list[Any], words: Any, to: Path, huge: 
         path: [public_name(cls) for cls in type(module).__mro__ if cls is not object]
         for path, module in model.named_modules(remove_duplicate=False)
     }
-    fresh = copy.deepcopy(model)
-    try:
-        _once(copy.deepcopy(model), given[1], words, training=True)
-    except Exception:  # one image is too few for a batch's statistics
-        given = [given[0], tuple(pytree.tree_map_only(torch.Tensor, twice, part) for part in given[1])]
+    fresh, given = copy.deepcopy(model), _enough(model, given, words)
     plain = ran(fresh, given, words, 1)
     again = ran(copy.deepcopy(model), given, words, 2)
     drawn = _differing(plain, again)
@@ -138,13 +174,29 @@ def tried(model: torch.nn.Module, given: list[Any], words: Any, to: Path, huge: 
     return {"classes": classes, "saved": len(saved), "inputs": structure, "random": drawn}
 
 
+def _enough(model: torch.nn.Module, given: list[Any], words: Any) -> list[Any]:
+    """The inputs for both modes; twice as many for training where one image is too few for a batch's statistics."""
+    try:
+        _once(copy.deepcopy(model), given[1], words, training=True)
+    except Exception:
+        return [given[0], tuple(pytree.tree_map_only(torch.Tensor, twice, part) for part in given[1])]
+    return given
+
+
 def _differing(plain: dict[str, Any], again: dict[str, Any]) -> list[str]:
     return [key for key, value in plain.items() if not np.array_equal(again[key], value, equal_nan=True)]
 
 
 def _once(model: torch.nn.Module, given: Any, words: Any, *, training: bool) -> Any:
-    """What a model returns; it may write into what it is given."""
-    return in_mode(model, training=training)(*copy.deepcopy(given), **copy.deepcopy(words))
+    """What a model returns."""
+    given, words = _anew((given, words))
+    return in_mode(model, training=training)(*given, **words)
+
+
+def _anew(given: Any) -> Any:
+    """A copy, which the model may write into; what a layer before would have computed has a gradient."""
+    given = copy.deepcopy(given)
+    return pytree.tree_map_only(torch.Tensor, lambda one: one.clone() if one.requires_grad else one, given)
 
 
 def _draws(model: torch.nn.Module, given: list[Any], words: Any) -> bool:
@@ -181,11 +233,11 @@ def ran(model: torch.nn.Module, given: list[Any], words: Any, seed: int) -> dict
     np.random.seed(0)
     random.seed(0)
     found = outputs(_once(model, given[0], words, training=False), "eval")
-    trained, weights = [*copy.deepcopy(given[1])], [p for p in model.parameters() if p.requires_grad]
+    trained, weights = [*_anew(given[1])], [p for p in model.parameters() if p.requires_grad]
     if not weights and trained and isinstance(trained[0], torch.Tensor) and trained[0].is_floating_point():
         weights = [trained[0].requires_grad_()]
         trained[0] = trained[0].clone()  # which the model may write into
-    made = in_mode(model, training=True)(*trained, **copy.deepcopy(words))
+    made = in_mode(model, training=True)(*trained, **_anew(words))
     found |= outputs(made, "train")
     factors = ((o, torch.cos(1.7 * torch.arange(o.numel(), dtype=o.dtype))) for o in tensors(made) if o.requires_grad)
     terms = [(o * factor.reshape(o.shape)).sum() for o, factor in factors]

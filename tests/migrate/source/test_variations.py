@@ -424,3 +424,121 @@ def test_weights_that_nobody_began_are_zeros_here(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "ignore", "-c", BEGUN, str(tmp_path / "0")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+PARTS = """
+import torch
+from torch import nn
+
+
+class Gate(nn.Module):
+    def __init__(self, width, act=nn.Sigmoid, floor=0.0, kinds=("a", "b")):
+        super().__init__()
+        self.act, self.floor = act(), floor
+        self.weight = nn.Parameter(torch.full((width,), 0.3))
+        self.wide = len(kinds) > 1
+
+    def forward(self, x, softly: bool = True):
+        gate = self.act(x * self.weight)
+        if not softly:
+            gate = (gate > 0.5).to(x.dtype)
+        if self.floor > 0:
+            gate = gate - self.floor
+        return x * gate
+
+
+class Block(nn.Module):
+    def __init__(self, width, first=True, kind="add"):
+        super().__init__()
+        self.norm, self.gate, self.first, self.kind = nn.LayerNorm(width), Gate(width), first, kind
+
+    def forward(self, x):
+        y = self.gate(self.norm(x)) if self.first else self.norm(self.gate(x))
+        if self.kind == "cat":
+            return torch.cat([x, y], -1)
+        return x + y
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.Sequential(Block(8), Block(8))
+        self.head = nn.Linear(8, 3)
+        self.never = Gate(8)
+
+    def forward(self, x, halve: bool = False):
+        return self.head(self.blocks(x)) * (0.5 if halve else 1.0)
+
+
+def build():
+    return Net(), torch.rand(4, 8)
+"""
+SAME = {
+    "as it is",
+    "run with halve=True",
+    "blocks.0: first=False",
+    "blocks.0: kind='cat'",
+    "blocks.0: kind='no_add'",
+    "blocks.0.gate: floor=0.1",
+    "blocks.0.gate: run with softly=False",
+}
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> str:
+    file = tmp_path_factory.mktemp("parts") / "parts.py"
+    file.write_text(PARTS)
+    return str(file)
+
+
+@pytest.fixture(scope="module")
+def with_parts(parts: str) -> ConvertedModel:
+    return write_source(f"{parts}:build")
+
+
+def test_the_classes_inside_are_varied_each_alone(with_parts: ConvertedModel, parts: str, tmp_path: Path) -> None:
+    """On what they get in the model, also where the model has no argument for it."""
+    found = tried(with_parts, parts, tmp_path)
+    assert {text for text, one in found.items() if one.verdict == "same"} == SAME, found
+    others = {text: one.verdict for text, one in found.items() if text not in SAME}
+    assert others == {"blocks.0: width=16": "left", "blocks.0.gate: width=16": "left"}
+    lines = tried_lines([*found.values()])
+    assert lines == [
+        "the same in both modes, and after training: as it is, run with halve=True",
+        "the same in 5 variations of the classes inside, each alone: Block (3), Gate (2)",
+        "2 others of the classes inside raise in both, or do not run so in torch",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "differ"),
+    [
+        ("self.norm(self.gate(x))", "self.gate(x)", ["blocks.0: first=False"]),
+        ("gate - self.floor", "gate + self.floor", ["blocks.0.gate: floor=0.1"]),
+        ("gate > 0.5", "gate > 0.4", ["blocks.0.gate: run with softly=False"]),
+        ("[x, y]", "[y, x]", ["blocks.0: kind='cat'"]),
+        ("0.5 if halve", "0.4 if halve", ["run with halve=True"]),
+    ],
+)
+def test_what_did_not_run_inside_is_compared(
+    with_parts: ConvertedModel, parts: str, tmp_path: Path, old: str, new: str, differ: list[str]
+) -> None:
+    found = tried(with_parts, parts, tmp_path, one=(old, new))
+    assert [text for text, one in found.items() if one.verdict == "differs"] == differ, found
+    assert any("differs by" in line or "torch gives" in line for line in tried_lines([*found.values()]))
+
+
+def test_a_class_inside_that_raises_is_said(with_parts: ConvertedModel, parts: str, tmp_path: Path) -> None:
+    found = tried(with_parts, parts, tmp_path, one=("gate - self.floor", "gate - self.bound"))
+    line = next(line for line in tried_lines([*found.values()]) if line.startswith("raises"))
+    assert line.startswith("raises: blocks.0.gate: floor=0.1: AttributeError"), line
+
+
+def test_no_more_is_begun_when_there_is_no_time(
+    with_parts: ConvertedModel, parts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only what the model is as it is is always compared."""
+    monkeypatch.setattr("msmigrate.migrate.source.variations.SECONDS", 0.0)
+    found = tried(with_parts, parts, tmp_path)
+    assert [text for text, one in found.items() if one.verdict == "same"] == ["as it is"]
+    assert {one.why for text, one in found.items() if text in SAME - {"as it is"}} == {"there was no time for it"}

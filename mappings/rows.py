@@ -199,10 +199,10 @@ class Row:
 
     @property
     def takes_torchs(self) -> bool:
-        """Whether the target is a class of msmigrate that takes torch's arguments as they are, in their order."""
-        return (
-            self.composed and self.in_order and all(one.to == (one.torch,) and not one.verb for one in self.arguments)
-        )
+        """Whether the target takes torch's arguments as they are, in their order: some of msmigrate's classes, and what
+        takes none."""
+        plain = self.in_order and all(one.to == (one.torch,) and not one.verb for one in self.arguments)
+        return plain and (self.composed or not self.arguments)
 
     @property
     def composed(self) -> bool:

@@ -50,6 +50,7 @@ from .containers import (
     change_layer,
     class_name,
     classes_themselves,
+    evaluated,
     first_name,
     in_turn,
     is_class,

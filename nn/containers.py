@@ -493,6 +493,20 @@ def reset_parameters(cell: nn.Cell, *names: str) -> None:
         parameter.copy_(initializer(rule, parameter.shape, parameter.dtype).init_data())  # an optimizer may have run
 
 
+def evaluated(text: str, known: Mapping[str, Any], *undefined: str) -> Any:
+    """What `eval(text)` was in torch's file: by its text, or a NameError.
+
+    Raises NotImplementedError for a text that did not run when the file was written.
+    """
+    if text in undefined:
+        raise NameError(f"name {text!r} is not defined")
+    if text not in known:
+        raise NotImplementedError(
+            f"eval({text!r}) did not run when this was written: write what it gives into the table"
+        )
+    return known[text]
+
+
 def not_converted(why: str) -> Any:
     """Raise NotImplementedError: this part of the model has no MindSpore source yet."""
     raise NotImplementedError(why)

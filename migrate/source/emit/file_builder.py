@@ -37,7 +37,7 @@ from ..rewrite.signatures import SignatureRewriter, names_in
 from ..variations import Variation, variations, with_expressions
 from . import names_and_imports
 from .idle_layers import ChosenEntries, append, completed, freeze_idle_layers, keep_cell_list, take_lambdas
-from .model_function import ModelFunction, called_by_mindspore, hoisted
+from .model_function import FinalValues, ModelFunction, called_by_mindspore, changed_at_top, hoisted
 from .names_and_imports import Imports, report_undefined, said_at_top, undefined
 from .unused_code import defines, fill_empty_blocks, is_dropped, lost_arguments, tidy
 
@@ -199,10 +199,11 @@ class FileBuilder(Program):
     def _computed(self, origin: Constant) -> ast.Assign | ast.AnnAssign:
         """The statement, with its value in the run where it depends on more than its file, as on the command line."""
         module = next((name for name, file in self.modules.items() if file == origin.file), "")
-        known = self.facts.constants.get(module, {})
-        if origin.name not in known or says_its_value(origin.node, self.names(origin.file).name):
-            return origin.node
-        return ast.Assign([ast.Name(origin.name, ast.Store())], self.model.expression(known[origin.name]))
+        known, table = self.facts.constants.get(module, {}), _as_display(origin.node.value)
+        changed = None if table is not None else changed_at_top(origin, self.tree(origin.file), self, known)
+        if origin.name in known and (changed or not says_its_value(origin.node, self.names(origin.file).name)):
+            return ast.Assign([ast.Name(origin.name, ast.Store())], self.model.expression(known[origin.name]))
+        return origin.node
 
     def _as_seen(self, origin: Constant) -> ast.stmt | None:
         """`nz = 100` for a value from a script's own objects, such as `int(opt.nz)`; None where no object is read."""
@@ -324,6 +325,7 @@ class FileBuilder(Program):
         body: list[ast.stmt] = []
         ran = {function.line: function for function in self.owners[qualified]}
         adds, handed = False, {*handed_methods(node), *([] if ran else ["__init__"])}
+        final = FinalValues(self, qualified, file, node, self.model.expression)
         for statement in node.body:
             if isinstance(statement, ast.FunctionDef):
                 first, context = first_line(statement), Context(self, file, qualified)
@@ -341,10 +343,12 @@ class FileBuilder(Program):
                 adds |= context.adds
             elif isinstance(statement, ast.ClassDef):
                 body.append(self._inner(f"{qualified}.{statement.name}"))
-            elif not is_dropped(statement):
+            elif not is_dropped(statement) and not final.replace(statement):
                 given = self._attribute(file, self._in_class(qualified, statement))
                 renamed = as_construct(self._in_class(qualified, given, back=True), self.derives(qualified, MODULE))
                 body += self._noted(file, statement, [renamed])
+            body += final.behind(statement)
+        body += final.behind(None)
         body += completed(qualified, node, body, self)
         del self.definitions[qualified]
         if qualified in self.other_bases:

@@ -9,13 +9,13 @@ import functools
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ....mappings.rows import Row
 from ...library_names import CONTAINERS, COUNTERPARTS, dtype_name, is_dtype
-from ...source_files import all_parameters, literal, local_names, own_nodes, short
+from ...source_files import Constant, all_parameters, literal, local_names, own_nodes, short
 from ..observe.observations import (
     Array,
     Changes,
@@ -43,6 +43,108 @@ NAMED = """for name, parameter in net.parameters_and_names():
     parameter.name = name"""
 USUAL_DTYPE = Reference("torch.float32")
 ADD, REPLACE, TAKE = (f"msmigrate.nn.{name}" for name in ("add_cell", "replace_cell", "take_cell"))
+
+
+def changed_names(body: Sequence[ast.stmt], *, of: str = "") -> dict[str, list[ast.stmt]]:
+    """The names of a file's or a class's own statements that are not just assigned there, once: those given another
+    value later, changed by a method or an item, or set in a branch or a loop; and the statements that do so.
+
+    of: a class, whose attributes are looked for in place of the names (`Net.width = 8`).
+    """
+    found: dict[str, list[ast.stmt]] = {}
+    often: set[str] = set()
+    for statement in body:
+        for name, plain in _bound(statement, of, top=True):
+            if name in found or not plain:
+                often.add(name)
+            if statement not in found.setdefault(name, []):
+                found[name].append(statement)
+    return {name: statements for name, statements in found.items() if name in often}
+
+
+def _bound(statement: ast.stmt, of: str, *, top: bool) -> Iterator[tuple[str, bool]]:
+    """The names that a statement gives a value or changes, and whether it does no more than assign them."""
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        return
+    targets: list[ast.expr] = []
+    if isinstance(statement, (ast.Assign, ast.Delete)):
+        targets = [*statement.targets]
+    elif isinstance(statement, (ast.AugAssign, ast.AnnAssign, ast.For)):
+        targets = [statement.target] if getattr(statement, "value", statement) is not None else []
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        function = statement.value.func
+        targets = [function.value] if isinstance(function, ast.Attribute) else []
+    plain = top and isinstance(statement, (ast.Assign, ast.AnnAssign))
+    while targets:
+        target = targets.pop(0)
+        if isinstance(target, (ast.Tuple, ast.List)):
+            targets = [*target.elts, *targets]
+        elif isinstance(target, ast.Name) and not of:
+            yield target.id, plain
+        elif isinstance(target, ast.Attribute) and ast.unparse(target.value) == of:
+            yield target.attr, False
+        elif isinstance(target, (ast.Subscript, ast.Attribute, ast.Starred)):
+            targets, plain = [target.value, *targets], False
+    handlers = [inner for handler in getattr(statement, "handlers", ()) for inner in handler.body]
+    for part in (*(getattr(statement, name, ()) for name in ("body", "orelse", "finalbody")), handlers):
+        for inner in part:
+            yield from _bound(inner, of, top=False)
+
+
+class FinalValues:
+    """The values that the names of a class have after everything that changes them, in its body or at the file's top.
+
+    expression: writes a value of the run.
+    """
+
+    def __init__(
+        self, program: Program, qualified: str, file: str, node: ast.ClassDef, expression: Callable[[Any], ast.expr]
+    ) -> None:
+        self.program, self.file, self.expression = program, file, expression
+        known = program.facts.constants.get(program.module_of(qualified), {})
+        self.known = {key.partition(".")[2]: one for key, one in known.items() if key.startswith(f"{node.name}.")}
+        self.body, self.inside = node.body, changed_names(node.body)
+        self.outside = changed_names(program.tree(file).body, of=node.name)
+
+    def replace(self, statement: ast.stmt) -> bool:
+        """Whether a statement only gives names of the class values that nothing reads before they have their last."""
+        names = {name for name, _ in _bound(statement, "", top=True)}
+        if not names or not all(name in self.known and statement in self.inside.get(name, ()) for name in names):
+            return False
+        after = self.body[self.body.index(statement) + 1 :]
+        others = [one for one in after if not any(one in self.inside[name] for name in names)]
+        until = max((after.index(self.inside[name][-1]) for name in names if self.inside[name][-1] in after), default=0)
+        read = (node for one in others if after.index(one) < until for node in ast.walk(one))
+        return not any(isinstance(node, ast.Name) and node.id in names for node in read)
+
+    def behind(self, statement: ast.stmt | None) -> list[ast.stmt]:
+        """What is assigned behind a statement of the class; None: at its end. Lists changes of which it is not known
+        what comes of them."""
+        changed = self.outside if statement is None else self.inside
+        last = {name: made[-1] for name, made in changed.items() if statement in (None, made[-1])}
+        for name in last.keys() - self.known.keys():
+            list_change(name, last[name], self.file, self.program)
+        final = [(name, self.expression(self.known[name])) for name in last if name in self.known]
+        return [ast.Assign([ast.Name(name, ast.Store())], value, lineno=1) for name, value in final]
+
+
+def changed_at_top(origin: Constant, tree: ast.Module, program: Program, known: Collection[str]) -> bool:
+    """Whether more than one statement at a file's top gives a name its value; lists the change where it is not known
+    what comes of it, and where a function may change it as the model runs."""
+    changes = changed_names(tree.body).get(origin.name, [])
+    plain = literal(origin.node.value)[0] or isinstance(origin.node.value, (ast.Set, ast.List))
+    if changes and origin.name not in known and plain:
+        list_change(origin.name, changes[-1], origin.file, program)
+    for node in ast.walk(tree) if plain else ():
+        if isinstance(node, ast.Global) and origin.name in node.names:
+            list_change(origin.name, node, origin.file, program)
+    return bool(changes)
+
+
+def list_change(name: str, statement: ast.stmt, file: str, program: Program) -> None:
+    """List that a name is written as its first statement says, and changed by another."""
+    text = f"{ast.unparse(statement).splitlines()[0]} changes {name}, which is written without it"
+    program.left_out.append(Problem(file, statement.lineno, text))
 
 
 class ModelFunction:

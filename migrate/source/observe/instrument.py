@@ -26,6 +26,7 @@ from typing import Any, NamedTuple, TypeGuard
 from .observations import number_of
 
 REACHED, VALUE, CALL = "_msmigrate_reached", "_msmigrate_value", "_msmigrate_call"
+MANY = 64  # distinct texts that are reported of what is evaluated
 FUTURE = __future__.annotations.compiler_flag
 EXPRESSIONS = (
     *(ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.BoolOp, ast.IfExp, ast.Compare, ast.UnaryOp),
@@ -131,10 +132,7 @@ class _Reporting(ast.NodeTransformer):
         """The call, with a report around its function; the report returns what is to be called."""
         if isinstance(node.func, ast.Name) and node.func.id in ("super", "locals", "vars", "dir", "eval", "exec"):
             if node.func.id == "eval":
-                node.args = [
-                    self.report(VALUE, one, one) if isinstance(one, ast.JoinedStr) else self.visit(one)
-                    for one in node.args
-                ]
+                node.args = [self._text(one) for one in node.args]
             return node  # they depend on the frame that calls them
         function = node.func
         inner: Any = self.generic_visit(function) if isinstance(function, ast.Attribute) else self.visit(function)
@@ -144,6 +142,13 @@ class _Reporting(ast.NodeTransformer):
         if str(getattr(function, "attr", getattr(function, "id", ""))).lower() in PATTERNED:
             arguments = [self.report(VALUE, one, one) if isinstance(one, ast.JoinedStr) else one for one in arguments]
         return ast.copy_location(ast.Call(callee, arguments, keywords), node)
+
+    def _text(self, node: ast.expr) -> ast.expr:
+        """What is evaluated, of which many values are reported."""
+        found: Any = self.report(VALUE, node, node) if isinstance(node, ast.JoinedStr) else self.visit(node)
+        if isinstance(found, ast.Call):
+            found.args.append(ast.Constant(MANY))
+        return found
 
     def _argument(self, node: ast.expr) -> ast.expr:
         """An argument of a call; for `*sizes`, where `sizes` is a variable, the star reports how many there are."""

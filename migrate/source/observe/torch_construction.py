@@ -156,8 +156,8 @@ class ConstructionLog:
         if not self.looking:
             self.hit.add(number)
 
-    def value(self, number: int, value: Any) -> Any:
-        """An expression had this value, which is returned; in long loops only one of many is described."""
+    def value(self, number: int, value: Any, most: int = FEW) -> Any:
+        """An expression had this value, which is returned; in long loops one of many, and `most` constants."""
         if self.looking:
             return value
         self.times[number] += 1
@@ -175,7 +175,7 @@ class ConstructionLog:
             if known is not None and not any(
                 value is one or (type(value) is type(one) and value == one) for one in known
             ):
-                self.constants[number] = [*known, value] if len(known) < FEW else None
+                self.constants[number] = [*known, value] if len(known) < most else None
         return value
 
     def call(self, number: int, function: Any) -> Any:
@@ -428,10 +428,11 @@ class ConstructionLog:
         return found
 
     def constants_of(self, module: str) -> dict[str, Any]:
-        """The numbers, strings and objects of settings that a file defines at its top, as they are after the run."""
-        held = {key: value for key, value in vars(sys.modules[module]).items() if not key.startswith("__")}
-        kept = {key: value for key, value in held.items() if is_setting(value) and not isinstance(value, type)}
-        made = {key: self.made(value) for key, value in kept.items()}
+        """The numbers, strings and objects of settings of a file and its classes, as they are after the run."""
+        held = {key: value for key, value in vars(sys.modules[module]).items() if key[:2] != "__"}
+        for cls in [one for one in held.values() if isinstance(one, type) and one.__module__ == module]:
+            held |= {f"{cls.__name__}.{key}": item for key, item in vars(cls).items() if key[:2] != "__"}
+        made = {key: self.made(one) for key, one in held.items() if is_setting(one) and not isinstance(one, type)}
         return {key: to_json(value) for key, value in made.items() if not _unknown(value)}
 
     def registers(self, module: str) -> dict[str, dict[str, Any]]:
@@ -449,8 +450,7 @@ class ConstructionLog:
 
     def classes(self, model: torch.nn.Module) -> dict[str, list[str]]:
         """Every module's path -> its class and the class's bases."""
-        modules = model.named_modules(remove_duplicate=False)
-        return {path: self._bases(module) for path, module in modules}
+        return {path: self._bases(module) for path, module in model.named_modules(remove_duplicate=False)}
 
     def _bases(self, module: torch.nn.Module) -> list[str]:
         return [self.names.name(base) for base in type(module).__mro__]

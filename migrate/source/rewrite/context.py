@@ -77,9 +77,8 @@ def inside_its_line(node: ast.stmt) -> bool:
 
 def number_or_tuple(node: ast.expr, sides: int) -> ast.expr:
     """The expression for a size that may be a number or a list: of one number for all sides, or a number for each."""
-    text = ast.unparse(node)
-    template = f"{text} if isinstance({text}, int) else tuple({text}) * ({sides} // len({text}))"
-    return ast.parse(template, mode="eval").body
+    one = ast.unparse(node)
+    return ast.parse(f"{one} if isinstance({one}, int) else tuple({one}) * ({sides} // len({one}))", mode="eval").body
 
 
 def expression(value: Any, name: Namer) -> ast.expr:
@@ -178,10 +177,9 @@ def handles(
     callees: qualified names; one that ends with `*` is a prefix. At the stage of statements the handler gets a call
     that is a statement of its own, and returns a list of statements.
     """
-    prefixes = tuple(name[:-1] for name in callees if name.endswith("*"))
 
     def register(handler: _Handler) -> _Handler:
-        entry = _Entry(frozenset(callees), prefixes, handler)
+        entry = _Entry(frozenset(callees), tuple(name[:-1] for name in callees if name.endswith("*")), handler)
         for name in callees:
             if name.endswith("*"):
                 _BY_PREFIX[stage].append((name[:-1], entry))
@@ -331,16 +329,18 @@ class Program(SourceFiles, ABC):
 
     @cached_property
     def named(self) -> set[str]:
-        """What the model's files, and functions of packages that ran, name and call; see `library_names.named`."""
+        """What the model's files, and functions of packages that ran, name (see `library_names.named`) or look up."""
+        calls = (node for file in self.own_files for node in ast.walk(self.tree(file)) if isinstance(node, ast.Call))
         others = (f for f in self.facts.functions if f.file not in self.own_files)
         ran = [(f.file, self.node(f)) for f in others if not f.module.startswith(("torch.", "msmigrate."))]
         places = [*((file, self.tree(file)) for file in self.own_files), *ran]
-        return {name for file, tree in places for name in named(tree, self.names(file).name)}
+        found = {kind.name for call in calls for kind in kinds_of(call) if isinstance(kind, CallableKind)}
+        return found | {name for file, tree in places for name in named(tree, self.names(file).name)}
 
     @cached_property
     def own_files(self) -> set[str]:
         """The files that are the user's."""
-        found = {file for module, file in self.modules.items() if not module.startswith("msmigrate.")}
+        found = (file for module, file in self.modules.items() if not module.startswith("msmigrate."))
         return {file for file in found if not INSTALLED.intersection(Path(file).parts)}
 
     @cached_property

@@ -197,17 +197,16 @@ def _is_text(node: ast.expr) -> bool:
 
 OF_PYTHON_ALONE = {"KeyError", "AttributeError", "NameError", "StopIteration"}  # which no tensor raises in torch
 NO_GRADIENT: list[str] = TABLES["contexts_without_gradient"]
-SWITCH = "set_grad_enabled"
-HOW = re.compile(rf"torch\.(\w+\.)*({'|'.join([*TABLES['contexts_of_running'], *NO_GRADIENT])})$")
-CONTEXTS = {*NO_GRADIENT, *TABLES["contexts_of_running"], *TABLES["contexts_with_gradient"]}
+OF_PYTHON = {*TABLES["contexts_of_python"]}
+RUNNING = "|".join([*TABLES["contexts_of_running"], *NO_GRADIENT])
+HOW = re.compile(rf"(torch\.(\w+\.)*({RUNNING})|{'|'.join(OF_PYTHON)})$")
+CONTEXTS = {*NO_GRADIENT, *TABLES["contexts_of_running"], *TABLES["contexts_with_gradient"], *OF_PYTHON}
 
 
 def torch_context(call: ast.expr) -> str | None:
-    """The name of the torch context that a call makes, such as `no_grad`; None for any other."""
-    if not isinstance(call, ast.Call):
-        return None
-    names = callees_of(call) or [ast.unparse(call.func)]
-    last = {name.rpartition(".")[2] for name in names if "torch" in name}
+    """The name of the context that a call makes, such as `no_grad`, full for Python's; None for one that computes."""
+    names = (callees_of(call) or [ast.unparse(call.func)]) if isinstance(call, ast.Call) else []
+    last = {name.rpartition(".")[2] for name in names if "torch" in name} | {*names} & OF_PYTHON
     return last.pop() if len(last) == 1 and last <= CONTEXTS else None
 
 
@@ -224,10 +223,10 @@ def says_how(statement: ast.stmt, resolve: Callable[[ast.expr], str]) -> bool:
 def unwrap_context(node: ast.With, context: Context) -> list[ast.stmt] | None:
     """The statements inside contexts of torch; None where there is another context."""
     calls = [item.context_expr for item in node.items]
-    names = [*map(torch_context, calls)]
-    if None in names:
+    if None in (names := [*map(torch_context, calls)]) or any(item.optional_vars for item in node.items):
         return None
-    switches = [one.args[0] for one in calls if isinstance(one, ast.Call) and torch_context(one) == SWITCH and one.args]
+    switched = (one for one in calls if isinstance(one, ast.Call) and torch_context(one) == "set_grad_enabled")
+    switches = [one.args[0] for one in switched if one.args]
     if any(name in NO_GRADIENT for name in names) or any(literal(one) == (True, False) for one in switches):
         return without_gradient(node.body, context)
     switches = [one for one in switches if literal(one) != (True, True)]

@@ -1,6 +1,6 @@
 """What a model does with a layer besides running it: hooks, which are called with a gradient or with what it is given;
-states that are read and loaded while a model is made; a parameter that is assigned; sizes that are read; and a layer
-that is moved, or made by the constructor of a base."""
+states that are read and loaded while a model is made; a parameter that is assigned; sizes that are read; a layer that
+is moved, or made by the constructor of a base; and what asks for its class."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from ..observe.observations import (
 )
 from .argument_kinds import FLOAT32, NO_CAST, are_tensors
 from .context import Context, Problem, Stage, Unwritable, handles
+from .library_lookups import handed_on, write_reference
 
 MOVED = [f"torch.nn.Module.{name}" for name in ("to", "cuda", "cpu", "float")]
 # sizes of these layers that MindSpore's keep in another form, or not at all
@@ -349,3 +350,92 @@ def made_as_module(call: ast.Call, context: Context) -> ast.expr | None:
         return None  # `super().__init__()`
     start = ast.Attribute(context.name("mindspore.nn.Cell"), "__init__", ast.Load())
     return ast.Call(start, [context.visit(call.args[0])], [])
+
+
+@handles(syntax=[ast.Compare])
+def compared_class(node: ast.Compare, context: Context) -> ast.expr | None:
+    """`is_class(act, partial(nn.GELU, approximate=False))` for `act == nn.GELU`, where that is what is handed on in its
+    place; partials are not equal to each other. What a partial calls, its `func`, is compared with the class alone."""
+    if len(node.ops) != 1:
+        return None
+    (comparison,), (other,) = node.ops, node.comparators
+    if _holds_partials(node.left, context) and _holds_partials(other, context):
+        inside = isinstance(comparison, (ast.In, ast.NotIn))
+        classes = ast.Starred(context.visit(other), ast.Load()) if inside else context.visit(other)
+        found = ast.Call(context.name("msmigrate.nn.is_class"), [context.visit(node.left), classes], [])
+        return ast.UnaryOp(ast.Not(), found) if isinstance(comparison, (ast.NotEq, ast.IsNot, ast.NotIn)) else found
+    display = isinstance(comparison, (ast.In, ast.NotIn)) and isinstance(other, (ast.Tuple, ast.List, ast.Set))
+    if not display and not isinstance(comparison, (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)):
+        return None
+    value, named = node.left, other.elts if isinstance(other, (ast.Tuple, ast.List, ast.Set)) else [other]
+    if not display and _with_defaults(value, context) is not None:
+        value, named = other, [value]
+    made = [_with_defaults(one, context) for one in named]
+    if not any(made):
+        return None
+    if _is_class_itself(value):
+        classes = [context.visit(one) if call is None else call.args[0] for one, call in zip(named, made, strict=True)]
+        against = ast.Tuple(classes, ast.Load()) if display else classes[0]
+        return ast.Compare(context.visit(value), [comparison], [against])
+    classes = [context.visit(one) if call is None else call for one, call in zip(named, made, strict=True)]
+    found = ast.Call(context.name("msmigrate.nn.is_class"), [context.visit(value), *classes], [])
+    negated = isinstance(comparison, (ast.NotEq, ast.IsNot, ast.NotIn))
+    return ast.UnaryOp(ast.Not(), found) if negated else found
+
+
+def _holds_partials(node: ast.expr, context: Context) -> bool:
+    """Whether a variable holds classes that are handed on as partials, or a tuple or list of these."""
+    plain = isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and _with_defaults(node, context) is None
+    rows = [context.program.row(name) for name in _classes_in(node) if plain]
+    return any(isinstance(write_reference(row, {}, context.name), ast.Call) for row in rows if row and row.is_module)
+
+
+def _classes_in(node: ast.expr) -> list[str]:
+    """The names of torch's classes that a variable held, or a tuple or list of it."""
+    kinds = (item for kind in kinds_of(node) for item in getattr(kind, "items", (kind,)))
+    return [kind.name for kind in kinds if isinstance(kind, CallableKind) and kind.name.startswith("torch.")]
+
+
+def _is_class_itself(node: ast.expr) -> bool:
+    """Whether an expression is never a partial: `type(layer)`, `layer.__class__`, `made.func`."""
+    match node:
+        case ast.Attribute(attr="func" | "__class__") | ast.Call(ast.Name("type"), [_], []):
+            return True
+    return False
+
+
+def _with_defaults(node: ast.expr, context: Context) -> ast.Call | None:
+    """The partial that a class is handed on as, since MindSpore's has other defaults; None for anything else."""
+    found = handed_on(node, context) if isinstance(node, (ast.Attribute, ast.Name)) else None
+    return found if isinstance(found, ast.Call) and ast.unparse(found.func).endswith("partial") else None
+
+
+@handles("builtins.isinstance", "builtins.issubclass")
+def type_check(node: ast.Call, context: Context) -> ast.expr:
+    """A type check, in which a class stands for itself, also where a variable holds a partial with torch's defaults."""
+    context.in_type_check = "isinstance"
+    kept = context.kept(node)
+    context.in_type_check = ""
+    for place in range(int(callees_of(node) != ["builtins.issubclass"]), len(kept.args)):
+        kept.args[place] = classes_themselves(node.args[place], kept.args[place], context)
+    return kept
+
+
+def classes_themselves(node: ast.expr, written: ast.expr, context: Context) -> ast.expr:
+    """The classes that a variable holds, without torch's defaults; anything else as it is written."""
+    named = isinstance(node, (ast.Name, ast.Attribute)) and handed_on(node, context) is not None
+    plain = isinstance(node, ast.Tuple) or named or not _classes_in(node)
+    return written if plain else ast.Call(context.name("msmigrate.nn.classes_themselves"), [written], [])
+
+
+@handles(syntax=[ast.Compare])
+def type_compared(node: ast.Compare, context: Context) -> ast.AST | None:
+    """`type(m) == nn.Conv2d`, in which a class stands for itself too."""
+    of_type = any(isinstance(n, ast.Call) and ast.unparse(n.func) == "type" for n in (node.left, *node.comparators))
+    if not of_type or context.in_type_check:
+        return None
+    context.in_type_check = "type"
+    others = [classes_themselves(one, context.visit(one), context) for one in node.comparators]
+    found = ast.Compare(context.visit(node.left), node.ops, others)
+    context.in_type_check = ""
+    return found

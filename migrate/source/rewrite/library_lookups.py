@@ -196,64 +196,6 @@ def handed_on(node: ast.Attribute | ast.Name, context: Context) -> ast.expr | No
     return write_reference(row, {}, context.name)
 
 
-@handles(syntax=[ast.Compare])
-def compared_class(node: ast.Compare, context: Context) -> ast.expr | None:
-    """`is_class(act, partial(nn.GELU, approximate=False))` for `act == nn.GELU`, where that is what is handed on in its
-    place; partials are not equal to each other. What a partial calls, its `func`, is compared with the class alone."""
-    if len(node.ops) != 1:
-        return None
-    (comparison,), (other,) = node.ops, node.comparators
-    if _holds_partials(node.left, context) and _holds_partials(other, context):
-        inside = isinstance(comparison, (ast.In, ast.NotIn))
-        classes = ast.Starred(context.visit(other), ast.Load()) if inside else context.visit(other)
-        found = ast.Call(context.name("msmigrate.nn.is_class"), [context.visit(node.left), classes], [])
-        return ast.UnaryOp(ast.Not(), found) if isinstance(comparison, (ast.NotEq, ast.IsNot, ast.NotIn)) else found
-    display = isinstance(comparison, (ast.In, ast.NotIn)) and isinstance(other, (ast.Tuple, ast.List, ast.Set))
-    if not display and not isinstance(comparison, (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)):
-        return None
-    value, named = node.left, other.elts if isinstance(other, (ast.Tuple, ast.List, ast.Set)) else [other]
-    if not display and _with_defaults(value, context) is not None:
-        value, named = other, [value]
-    made = [_with_defaults(one, context) for one in named]
-    if not any(made):
-        return None
-    if _is_class_itself(value):
-        classes = [context.visit(one) if call is None else call.args[0] for one, call in zip(named, made, strict=True)]
-        against = ast.Tuple(classes, ast.Load()) if display else classes[0]
-        return ast.Compare(context.visit(value), [comparison], [against])
-    classes = [context.visit(one) if call is None else call for one, call in zip(named, made, strict=True)]
-    found = ast.Call(context.name("msmigrate.nn.is_class"), [context.visit(value), *classes], [])
-    negated = isinstance(comparison, (ast.NotEq, ast.IsNot, ast.NotIn))
-    return ast.UnaryOp(ast.Not(), found) if negated else found
-
-
-def _holds_partials(node: ast.expr, context: Context) -> bool:
-    """Whether a variable holds classes that are handed on as partials, or a tuple or list of these."""
-    plain = isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and _with_defaults(node, context) is None
-    rows = [context.program.row(name) for name in _classes_in(node) if plain]
-    return any(isinstance(write_reference(row, {}, context.name), ast.Call) for row in rows if row and row.is_module)
-
-
-def _classes_in(node: ast.expr) -> list[str]:
-    """The names of torch's classes that a variable held, or a tuple or list of it."""
-    kinds = (item for kind in kinds_of(node) for item in getattr(kind, "items", (kind,)))
-    return [kind.name for kind in kinds if isinstance(kind, CallableKind) and kind.name.startswith("torch.")]
-
-
-def _is_class_itself(node: ast.expr) -> bool:
-    """Whether an expression is never a partial: `type(layer)`, `layer.__class__`, `made.func`."""
-    match node:
-        case ast.Attribute(attr="func" | "__class__") | ast.Call(ast.Name("type"), [_], []):
-            return True
-    return False
-
-
-def _with_defaults(node: ast.expr, context: Context) -> ast.Call | None:
-    """The partial that a class is handed on as, since MindSpore's has other defaults; None for anything else."""
-    found = handed_on(node, context) if isinstance(node, (ast.Attribute, ast.Name)) else None
-    return found if isinstance(found, ast.Call) and ast.unparse(found.func).endswith("partial") else None
-
-
 @handles(syntax=[ast.Call, ast.Subscript])
 def resolve_lookup(node: ast.Call | ast.Subscript, context: Context) -> ast.expr | None:
     """The function, class or new layer that a lookup in a top-level object returned; None for anything else."""
@@ -469,47 +411,68 @@ def call_by_name(node: ast.Call, context: Context) -> ast.expr | None:
 
 @handles(syntax=[ast.Call])
 def evaluated(node: ast.Call, context: Context) -> ast.expr | None:
-    """`{"nn.ReLU()": nn.ReLU}[text]()` for `eval(text)`, whose names are torch's; None where it names nothing."""
+    """`{"nn.ReLU()": nn.ReLU}[text]()` for `eval(text)`, by all texts that it was; None where it names nothing."""
     if not isinstance(node.func, ast.Name) or node.func.id not in ("eval", "exec") or node.func.id in context.local:
         return None
     text = node.args[0] if len(node.args) == 1 and not node.keywords else None
-    seen = (
-        [] if text is None else [literal(text)[1]] if literal(text)[0] else [*dict.fromkeys(constants_of(text) or ())]
-    )
-    plain = always(kinds_of(node), PlainKind) if not seen else not any(_names_more(one, context) for one in seen)
+    one = None if text is None or not literal(text)[0] else str(literal(text)[1])
+    seen = [] if text is None else [one] if one is not None else [*map(str, constants_of(text) or ())]
+    plain = always(kinds_of(node), PlainKind) if not seen else not any(_names_more(each, context) for each in seen)
     if node.func.id == "eval" and plain:
         return None
-    read = [_evaluated(str(one), context) for one in seen]
-    if text is None or not read or None in read or len({calls for _, calls in filter(None, read)}) > 1:
+    read = {each: _evaluated(each, context) for each in seen}
+    known = {each: found for each, found in read.items() if found is not None}
+    gone = [each for each in read if each not in known and _is_undefined(each, context)]
+    if text is None or not known or len(known) + len(gone) < len(read):
         said = f", which was {' or '.join(map(repr, seen))}," if seen else ""
         raise Unwritable(
             f"{ast.unparse(node)}{said} may name what MindSpore has not: write a dictionary of what it may be"
         )
-    values, calls = [value for value, _ in filter(None, read)], any(called for _, called in filter(None, read))
-    if literal(text)[0]:
+    calls = any(called for _, called in known.values())
+    values = [value if called or not calls else _later(value) for value, called in known.values()]
+    if one is not None:
         return (
             values[0].body if isinstance(values[0], ast.Lambda) else ast.Call(values[0], [], []) if calls else values[0]
         )
-    found = ast.Subscript(ast.Dict([*map(ast.Constant, seen)], values), context.visit(text), ast.Load())
+    table = ast.Dict([*map(ast.Constant, known)], values)
+    key = context.visit(text)
+    found: ast.expr = ast.Subscript(table, key, ast.Load())
+    if gone:  # a NameError, which the function may catch
+        found = ast.Call(context.name("msmigrate.nn.evaluated"), [key, table, *map(ast.Constant, gone)], [])
     return ast.Call(found, [], []) if calls else found
 
 
-def _names_more(text: Any, context: Context) -> bool:
+def _later(value: ast.expr) -> ast.expr:
+    return ast.Lambda(ast.arguments([], [], None, [], [], None, []), value)
+
+
+def _names_more(text: str, context: Context) -> bool:
     """Whether an evaluated text has names other than Python's own and the function's."""
     try:
-        inside = ast.walk(ast.parse(str(text).strip(), mode="eval"))
+        inside = ast.walk(ast.parse(text.strip(), mode="eval"))
     except SyntaxError:
         return True
     names = {one.id for one in inside if isinstance(one, ast.Name)} - context.local
     return any(not hasattr(builtins, name) for name in names)
 
 
+def _is_undefined(text: str, context: Context) -> bool:
+    """Whether a text is a name that means nothing in the file."""
+    nodes = [*ast.walk(context.program.tree(context.file))]
+    there = {getattr(node, field, None) for node in nodes for field in ("id", "name", "asname", "arg")}
+    name = context.program.names(context.file).name(ast.Name(text, ast.Load()))
+    return text.isidentifier() and text not in there and not name and not hasattr(builtins, text)
+
+
 def _evaluated(text: str, context: Context) -> tuple[ast.expr, bool] | None:
-    """The class or function that a text names, and whether it calls that without arguments; None for other texts."""
+    """The class or function that a text names, and whether it calls that without arguments; or what it computes of the
+    function's own names; None for other texts."""
     try:
         node = ast.parse(text.strip(), mode="eval").body
     except SyntaxError:
         return None
+    if not _names_more(text, context):
+        return node, False
     named = node.func if isinstance(node, ast.Call) else node
     name = context.program.names(context.file).name(named) if isinstance(named, (ast.Name, ast.Attribute)) else ""
     here = next((module for module, file in context.program.modules.items() if file == context.file), "")
@@ -521,15 +484,12 @@ def _evaluated(text: str, context: Context) -> tuple[ast.expr, bool] | None:
     if not all(literal(one)[0] for one in given):
         return None
     if not given:
-        plain = (
-            ast.Name(context.program.called(own), ast.Load()) if row is None else write_reference(row, {}, context.name)
-        )
-        return plain, named is not node
+        itself = ast.Name(context.program.called(own), ast.Load())
+        return itself if row is None else write_reference(row, {}, context.name), named is not node
     assert isinstance(node, ast.Call)
     if row is None:
         node.func = ast.Name(context.program.called(own), ast.Load())
-    made = node if row is None else write_call(row, arguments_of(row, node, context), context.name)
-    return ast.Lambda(ast.arguments([], [], None, [], [], None, []), made), True
+    return _later(node if row is None else write_call(row, arguments_of(row, node, context), context.name)), True
 
 
 def rows_by_name(node: ast.Call, context: Context) -> dict[str, Row]:
@@ -554,37 +514,6 @@ def rows_by_name(node: ast.Call, context: Context) -> dict[str, Row]:
 def _by_name(node: ast.Call, rows: Mapping[str, Row], context: Context) -> ast.expr:
     table = ast.Dict([*map(ast.Constant, rows)], [write_reference(row, {}, context.name) for row in rows.values()])
     return ast.Subscript(table, context.visit(node.args[1]), ast.Load())
-
-
-@handles("builtins.isinstance", "builtins.issubclass")
-def type_check(node: ast.Call, context: Context) -> ast.expr:
-    """A type check, in which a class stands for itself, also where a variable holds a partial with torch's defaults."""
-    context.in_type_check = "isinstance"
-    kept = context.kept(node)
-    context.in_type_check = ""
-    for place in range(int(callees_of(node) != ["builtins.issubclass"]), len(kept.args)):
-        kept.args[place] = classes_themselves(node.args[place], kept.args[place], context)
-    return kept
-
-
-def classes_themselves(node: ast.expr, written: ast.expr, context: Context) -> ast.expr:
-    """The classes that a variable holds, without torch's defaults; anything else as it is written."""
-    named = isinstance(node, (ast.Name, ast.Attribute)) and handed_on(node, context) is not None
-    plain = isinstance(node, ast.Tuple) or named or not _classes_in(node)
-    return written if plain else ast.Call(context.name("msmigrate.nn.classes_themselves"), [written], [])
-
-
-@handles(syntax=[ast.Compare])
-def type_compared(node: ast.Compare, context: Context) -> ast.AST | None:
-    """`type(m) == nn.Conv2d`, in which a class stands for itself too."""
-    of_type = any(isinstance(n, ast.Call) and ast.unparse(n.func) == "type" for n in (node.left, *node.comparators))
-    if not of_type or context.in_type_check:
-        return None
-    context.in_type_check = "type"
-    others = [classes_themselves(one, context.visit(one), context) for one in node.comparators]
-    found = ast.Compare(context.visit(node.left), node.ops, others)
-    context.in_type_check = ""
-    return found
 
 
 @handles(syntax=[ast.Attribute])

@@ -71,8 +71,8 @@ COMPUTING = {"math", "functools", "itertools", "operator", "random", "collection
 COMPUTING |= {"warnings", *IMPORTED}
 OF_LISTS = ("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort")
 OPERATIONS = (ast.UnaryOp, ast.BinOp, ast.Compare, ast.Slice, ast.Starred, ast.JoinedStr, ast.FormattedValue)
-STATEMENTS: tuple[type[ast.stmt], ...] = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr, ast.If)
-STATEMENTS += (ast.For, ast.Raise, ast.Pass, ast.Assert, ast.Continue, ast.Break, ast.Nonlocal, ast.FunctionDef)
+READ: tuple[type[ast.stmt], ...] = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr, ast.If)
+READ += (ast.For, ast.While, ast.Raise, ast.Pass, ast.Assert, ast.Continue, ast.Break, ast.Nonlocal, ast.FunctionDef)
 
 
 def was_observed(node: ast.expr) -> bool:
@@ -175,14 +175,14 @@ class Reader:
         body[:] = [kept for statement in body for kept in self._possible(statement)] or [ast.Pass()] * bool(body)
         before: dict[str, list[Kind]] = {}
         for statement in body:
-            if not isinstance(statement, STATEMENTS) and not says_how(statement, self.resolve):
+            if not isinstance(statement, READ) and not says_how(statement, self.resolve):
                 raise Unwritable(f"a statement of this kind ({type(statement).__name__}) is not read")
             if isinstance(statement, ast.FunctionDef):
                 self._inner(statement)
                 continue
             if isinstance(statement, ast.For):
                 self._looped(statement.target, statement.iter)
-            elif isinstance(statement, (ast.If, ast.Assert)):
+            elif isinstance(statement, (ast.If, ast.While, ast.Assert)):
                 self.expression(statement.test)
                 asserted = methods.modules_asked_for(statement.test, self.resolve, self.program)
                 for name in asserted if isinstance(statement, ast.Assert) else ():  # from here on in this block
@@ -203,11 +203,11 @@ class Reader:
                     if isinstance(target, ast.Name) and isinstance(statement, ast.Assign) and not self.loops:
                         before.setdefault(target.id, self.variables.get(target.id, []))
                         self.variables[target.id] = kinds  # from here on in this block
-            self.loops += isinstance(statement, ast.For)
+            self.loops += isinstance(statement, (ast.For, ast.While))
             with self.narrowed(statement.test) if isinstance(statement, ast.If) else nullcontext():
                 self.block(getattr(statement, "body", []))
             self.block(getattr(statement, "orelse", []))
-            self.loops -= isinstance(statement, ast.For)
+            self.loops -= isinstance(statement, (ast.For, ast.While))
         for name, kinds in before.items():
             self._know(name, kinds)
 
@@ -494,7 +494,7 @@ class Reader:
                 return sized(node, *self._method(function))
         if named := signatures.named_callees(function, self.expression, self.context):
             return named, list(dict.fromkeys(kind for name in named for kind in self._given(name)))
-        kinds = self.expression(function)
+        kinds = [kind for kind in self.expression(function) if str(kind) not in ("str", "NoneType")]  # no calls
         handed = isinstance(function, ast.Name) and function.id in self.context.handed
         # an argument of a function that computes: a constructor would make layers with it
         if kinds == [UNSEEN] and handed and not self.context.in_python:

@@ -542,3 +542,67 @@ def test_no_more_is_begun_when_there_is_no_time(
     found = tried(with_parts, parts, tmp_path)
     assert [text for text, one in found.items() if one.verdict == "same"] == ["as it is"]
     assert {one.why for text, one in found.items() if text in SAME - {"as it is"}} == {"there was no time for it"}
+
+
+QUIET = '''
+import contextlib
+import warnings
+
+import torch
+from torch import nn
+
+
+class Quiet(nn.Module):
+    """Loops that count, and contexts that compute nothing, of which one side runs."""
+
+    def __init__(self, quiet=True, doubled=False, width=3):
+        super().__init__()
+        parts = 1
+        if doubled:
+            while parts * 2 <= width:
+                parts *= 2
+            else:
+                parts += 1
+        self.quiet, self.mix = quiet, nn.Linear(4, 2 * parts)
+
+    def forward(self, x, few: bool = True):
+        if self.quiet:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                x = x + 1
+        else:
+            with warnings.catch_warnings(), contextlib.nullcontext():
+                warnings.filterwarnings("ignore", category=UserWarning)
+                y = x * 2
+            x = y - 1
+        if not few:
+            left = 5
+            while left:
+                left -= 1
+                if left == 3:
+                    continue
+                with contextlib.nullcontext():
+                    x = x * 0.9
+                if left < 2:
+                    break
+        return self.mix(x)
+
+
+def build():
+    return Quiet(), torch.rand(3, 4)
+'''
+
+
+def test_loops_and_contexts_that_did_not_run_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "quiet.py"
+    file.write_text(QUIET)
+    written = write_source(f"{file}:build")
+    assert not written.not_run and not written.problems and not written.left_out
+    for line in ("while parts * 2 <= width:", "while left:", "break", "continue"):
+        assert line in written.text
+    for line in ("with ", "warnings", "contextlib"):  # which graph mode does not compile
+        assert line not in written.text, written.text
+    found = tried(written, str(file), tmp_path)
+    assert {text: one.verdict for text, one in found.items()} == dict.fromkeys(
+        ("as it is", "run with few=False", "quiet=False", "doubled=True", "width=6"), "same"
+    ), found

@@ -646,3 +646,49 @@ def numbers_before_tensors():
 
 def numbers_before_tensors_in_a_branch():
     return OldOrder(more=True), [torch.randn(4, 6), torch.randn(5, 6)]
+
+
+class Mixed(nn.Module):
+    def __init__(self, width, wide=8, bias=True, shift=0.0):
+        super().__init__()
+        self.mix, self.shift = nn.Linear(width, wide, bias=bias), shift
+
+    def forward(self, x):
+        return self.mix(x) + self.shift
+
+
+class Described(nn.Module):
+    """Layers by a list of names, how often each is there, and its arguments, which are texts of all kinds."""
+
+    LAYERS = (("Mixed", 1, ("wide", "True")), ("nn.Upsample", 1, ("None", 2, "nearest")), ("nn.Tanh", 1, ()))
+    LAYERS += (("Fine", 1, ("1 / 4",)), ("Mixed", 1, ("2 * wide", False, "start")))
+
+    def __init__(self, layers=LAYERS, wide=6):
+        super().__init__()
+        start, made, width = 1, [], 4
+        for kind, times, given in layers:
+            kind = eval(kind) if isinstance(kind, str) else kind
+            args = [*given]
+            for place, one in enumerate(args):
+                try:
+                    args[place] = eval(one) if isinstance(one, str) else one
+                except NameError:
+                    args[place] = one.upper().lower()
+            if kind in (Mixed,):
+                args = [width, *args]
+                width = 2 * args[1]
+            layer = nn.Sequential(*(kind(*args) for _ in range(times))) if times > 1 else kind(*args)
+            made.append(layer)
+        self.layers = nn.Sequential(*made)
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def described():
+    return Described(), (torch.randn(2, 1, 4),)
+
+
+def described_twice():
+    layers = [*Described.LAYERS[:3], ("nn.Tanh", 2, ()), ("Fine", 3, (0.5,)), *Described.LAYERS[3:]]
+    return Described(layers), (torch.randn(2, 1, 4),)

@@ -683,3 +683,68 @@ class Changed(nn.Module):
 
 def attributes_that_are_changed():
     return Changed(), [torch.randn(2, 4)]
+
+
+FACTOR = 2.0
+FACTOR *= 3
+SIZES = (4,)
+SIZES += (6,)
+STEPS = [0.5]
+STEPS.append(0.25)
+for times in range(2):
+    STEPS.append(times + 1.0)
+FIRST, LATER = 1.0, 2.0
+LATER = FIRST + 4
+SEEN = {1.0}
+SEEN.add(3.0)
+COUNT = 0
+MORE = [3.0, 1.0]
+MORE.sort()
+del MORE[0]
+
+
+def counted():
+    global COUNT
+    COUNT += 1
+    return 1.0
+
+
+class Scales:
+    small = 0.5
+    small += 0.25
+    large = 2.0
+
+
+Scales.large = 3.0
+
+
+class ChangedNames(nn.Module):
+    """Names that are given another value after their first, at the file's top and in the class."""
+
+    KINDS = ["sum"]
+    KINDS.append("mean")
+    WEIGHTS = {"sum": 0.5}
+    WEIGHTS.update(mean=0.25)
+    WIDE, DEEP = 4, 1
+    if WIDE > 3:
+        DEEP = 2
+    for kind in KINDS:
+        DEEP *= 2
+    SHARES = (0.5,)
+    SHARES += (0.25,)
+
+    def __init__(self, deep=DEEP, shares=SHARES, more=False):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(4, size) for size in SIZES])
+        self.deep, self.shares, self.more = deep, shares, more
+        self.weights = [self.WEIGHTS[kind] for kind in self.KINDS]
+
+    def forward(self, x):
+        if self.more:
+            x = x * STEPS[0] + len(SEEN) + COUNT * counted() + MORE[0]
+        y = sum(layer(x).mean() for layer in self.layers) * FACTOR * sum(STEPS) * LATER
+        return y * sum(self.weights) * self.deep * sum(self.shares) * Scales.small * Scales.large * self.DEEP
+
+
+def changed_names():
+    return ChangedNames(), (torch.randn(3, 4),)

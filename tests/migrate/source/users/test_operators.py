@@ -97,6 +97,17 @@ def test_a_softmax_over_a_single_value_spoils_no_other(users: Users) -> None:
     found.holds("nn.Softmax()")
 
 
+def test_layers_by_a_list_of_texts(users: Users) -> None:
+    """Classes of the file and of torch in one variable, names of variables, and texts that name nothing."""
+    for name in ("described", "described_twice"):
+        found = users[name]
+        found.agrees()
+        assert not found.source.not_run, found.source.not_run
+        found.holds("{'Mixed': Mixed, 'nn.Upsample': Upsample, 'nn.Tanh': nn.Tanh, 'Fine': Fine}[kind]")
+        found.holds("evaluated(one, {'wide': wide, 'True': True, 'None': None, '1 / 4': 1 / 4, '2 * wide': 2 * wide,")
+        found.holds("'start': start}, 'nearest')", "except NameError:", "kind(*args) for _ in range(times)")
+
+
 def test_layers_that_a_text_names_and_sizes_that_layers_are_asked_for(users: Users) -> None:
     """`eval` gave MindSpore's layer of that name, with other defaults; no class was one that MindSpore needs arguments
     for; `padding[1]` of a convolution was that of its first side, and of a Conv1d 0."""

@@ -202,3 +202,16 @@ def test_objects_whose_attributes_are_made_by_methods(users: Users) -> None:
     found = users["attributes_that_are_changed"]
     assert [problem.text for problem in found.source.not_run] == ["what object.__setattr__ calls is not known"]
     assert found.failed is not None
+
+
+def test_names_that_are_given_another_value_have_their_last(users: Users) -> None:
+    """The first one was written, and everything in a class's body that is no assignment was lost without a line."""
+    found = users["changed_names"]
+    found.agrees()
+    found.holds("FACTOR = 6.0", "SIZES = (4, 6)", "STEPS = [0.5, 0.25, 1.0, 2.0]", "LATER = 5.0", "MORE = [3.0]")
+    found.holds("KINDS = ['sum', 'mean']", "WEIGHTS = {'sum': 0.5, 'mean': 0.25}", "DEEP = 8", "SHARES = (0.5, 0.25)")
+    found.holds("small = 0.75", "large = 3.0")
+    found.lacks("KINDS = ['sum']\n", "SHARES = (0.5,)", "small = 0.5\n", "STEPS = [0.5]\n")
+    said = [problem.text for problem in found.source.left_out]
+    assert "SEEN.add(3.0) changes SEEN, which is written without it" in said
+    assert "global COUNT changes COUNT, which is written without it" in said

@@ -579,7 +579,7 @@ def is_variable(function: ast.expr, context: Context) -> bool:
         # a method's own name is none of its local ones
         itself = context.function is not None and function.id == context.function.name
         return (function.id in context.local and not itself) or not context.program.is_global(context.file, function.id)
-    if isinstance(function, (ast.Subscript, ast.IfExp)):
+    if isinstance(function, (ast.Subscript, ast.IfExp, ast.BoolOp, ast.Call)):
         return True
     of = kinds_of(function.value) if isinstance(function, ast.Attribute) else [PythonModule("")]
     return not any(isinstance(k, (PythonModule, TensorKind)) or getattr(k, "name", "") == TRANSFORMER for k in of)

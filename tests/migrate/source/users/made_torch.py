@@ -330,3 +330,32 @@ class SharedByClass(nn.Module):
 def shared_by_their_class():
     Projected.matrix = Projected.layer = None
     return SharedByClass(), [torch.randn(2, 6)]
+
+
+def by_kind(kind):
+    return {"tanh": nn.Tanh, "gelu": nn.GELU}[kind]
+
+
+class Chosen(nn.Module):
+    """Layers of classes, and functions, that an expression gives, which is called at once."""
+
+    def __init__(self, norm=None, linear=None, kind="gelu", gate=None, settings={}):
+        super().__init__()
+        self.kind, self.gate = kind, gate
+        self.inner = (linear or nn.Linear)(6, 6, bias=False)
+        self.norm = (norm or nn.LayerNorm)(6, eps=1e-3)
+        self.bent = by_kind(kind)()
+        self.drop = nn.Dropout(**settings) if settings else nn.Identity()
+
+    def forward(self, x, last=None):
+        x = self.drop(self.bent(self.norm(self.inner(x))))
+        x = (self.gate or torch.sigmoid)(x) * x
+        return (last or F.softmax)(x, dim=-1)
+
+
+def by_expression():
+    return Chosen(), [torch.randn(2, 6)]
+
+
+def by_expression_tanh():
+    return Chosen(kind="tanh"), [torch.randn(2, 6)]

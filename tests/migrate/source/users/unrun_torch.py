@@ -969,3 +969,30 @@ class Metered(nn.Module):
 
 def metered():
     return Metered(), [torch.randn(2, 4)]
+
+
+class Scaled(nn.Module):
+    """Variables with the names of functions that the new file has, in code that did not run."""
+
+    def forward(self, x, pad=1):
+        norm = x.norm(dim=-1, keepdim=True)
+        clamp = x.clamp(min=0.1)
+        return F.pad(x / norm.clamp(min=1e-6) + clamp, (pad, 0))
+
+
+class Shadowed(nn.Module):
+    def __init__(self, scaled=False):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.last = Scaled() if scaled else nn.Identity()
+
+    def forward(self, x):
+        return self.last(self.layer(x))
+
+
+def shadowed():
+    return Shadowed(), [torch.randn(2, 4)]
+
+
+def shadowed_scaled():
+    return Shadowed(True), [torch.randn(2, 4)]

@@ -1,6 +1,6 @@
 """What a model does with a layer besides running it: hooks, which are called with a gradient or with what it is given;
-states that are read and loaded while a model is made; a parameter that is assigned; sizes that are read; and a layer
-that is moved, or made by the constructor of a base."""
+states that are read and loaded while a model is made; a parameter that is assigned; sizes that are read; a layer that
+is moved, or made by the constructor of a base; and settings of torch's own, such as cudnn's, which are left out."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ..observe.observations import (
     CallableKind,
     DictKind,
     ModuleKind,
+    PlainKind,
     TensorKind,
     always,
     callees_of,
@@ -31,6 +32,7 @@ SIZED = ("Conv", "MaxPool", "AvgPool")
 IN_PLACE = re.compile(r"(?!requires_grad_)[a-z]\w*[a-z0-9]_|__setitem__")
 READING = {"load_state_dict", "update", "len", "list", "dict", "zip", "enumerate", "sorted", "set", "tuple", "iter"}
 READING |= {"OrderedDict", "print", "any", "all", "isinstance", "reversed", "type"}
+SETTINGS = ("torch.backends.", "torch.version.")
 HANDED = "handed"  # marks a state that is only loaded
 STATES = {f"torch.nn.Module.{name}": name for name in ("state_dict", "load_state_dict")}
 
@@ -349,3 +351,20 @@ def made_as_module(call: ast.Call, context: Context) -> ast.expr | None:
         return None  # `super().__init__()`
     start = ast.Attribute(context.name("mindspore.nn.Cell"), "__init__", ast.Load())
     return ast.Call(start, [context.visit(call.args[0])], [])
+
+
+@handles(syntax=[ast.Attribute])
+def setting_of_torch(node: ast.Attribute, context: Context) -> None:
+    """Refuse `torch.backends.cudnn.enabled` and the like, of which MindSpore has nothing: a condition is assumed to be
+    as in the run then."""
+    name = context.program.names(context.file).name(node)
+    if name.startswith(SETTINGS) and always(kinds_of(node), PlainKind):
+        raise Unwritable(f"{ast.unparse(node)}, a setting of torch's")
+
+
+@handles(syntax=[ast.Assign, ast.AugAssign], stage=Stage.STATEMENT)
+def sets_torch(node: ast.Assign | ast.AugAssign, context: Context) -> list[ast.stmt] | None:
+    """Nothing for `torch.backends.cudnn.benchmark = True`, which says how torch computes, and not what."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    names = [context.program.names(context.file).name(one) for one in targets if isinstance(one, ast.Attribute)]
+    return [] if len(names) == len(targets) and all(name.startswith(SETTINGS) for name in names) else None

@@ -6,8 +6,10 @@ import os
 from collections import OrderedDict
 
 import torch
+import torch.backends.cudnn as cudnn
 import torch.nn as nn
 import torch.nn.functional as F
+from torch import backends
 
 
 def image():
@@ -359,3 +361,23 @@ def by_expression():
 
 def by_expression_tanh():
     return Chosen(kind="tanh"), [torch.randn(2, 6)]
+
+
+class Bagged(nn.Module):
+    """Weights of a bag's values, and settings of torch's own by three names."""
+
+    def __init__(self):
+        super().__init__()
+        torch.backends.cudnn.benchmark = True
+        cudnn.deterministic = backends.cudnn.allow_tf32 = False
+        self.bag = nn.EmbeddingBag(9, 4, mode="sum")
+        self.shares = nn.Parameter(torch.rand(9))
+
+    def forward(self, places, begins, more=None):
+        given = self.shares[places]
+        rows = self.bag(places.view(2, -1), per_sample_weights=given.view(2, -1))
+        return self.bag(places, begins, per_sample_weights=given), rows, self.bag(places, begins, more)
+
+
+def bagged():
+    return Bagged(), [torch.randint(0, 9, (6,)), torch.tensor([0, 2, 2])]

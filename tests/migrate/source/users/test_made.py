@@ -72,3 +72,10 @@ def test_what_an_expression_gives_is_called(users: Users) -> None:
             "(self.gate or ops.sigmoid)(x)",
             "(last or partial(",
         )
+
+
+def test_weights_of_a_bags_values_and_settings_of_torch(users: Users) -> None:
+    """The layer took no weights, and the settings were not left out."""
+    found = users["bagged"]
+    found.agrees()
+    found.lacks("cudnn", "backends")

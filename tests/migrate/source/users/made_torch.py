@@ -338,7 +338,7 @@ def by_kind(kind):
     return {"tanh": nn.Tanh, "gelu": nn.GELU}[kind]
 
 
-class Chosen(nn.Module):
+class ByExpression(nn.Module):
     """Layers of classes, and functions, that an expression gives, which is called at once."""
 
     def __init__(self, norm=None, linear=None, kind="gelu", gate=None, settings={}):
@@ -356,11 +356,11 @@ class Chosen(nn.Module):
 
 
 def by_expression():
-    return Chosen(), [torch.randn(2, 6)]
+    return ByExpression(), [torch.randn(2, 6)]
 
 
 def by_expression_tanh():
-    return Chosen(kind="tanh"), [torch.randn(2, 6)]
+    return ByExpression(kind="tanh"), [torch.randn(2, 6)]
 
 
 class Bagged(nn.Module):

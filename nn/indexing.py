@@ -227,9 +227,18 @@ class EmbeddingBag(nn.Cell):
         self.mode = mode
         self.weight = Parameter(initializer(Normal(1.0, 0.0), (num_embeddings, embedding_dim)), name="weight")
 
-    def construct(self, input: Tensor, offsets: Tensor | None = None) -> Tensor:
-        """input: (bags, size) of integers, or (values,), where `offsets` (bags,) says where each bag begins."""
+    def construct(
+        self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None
+    ) -> Tensor:
+        """input: (bags, size) of integers, or (values,), where `offsets` (bags,) says where each bag begins.
+
+        per_sample_weights: a factor for each of the values, of which the sum is taken, as the mode has to be.
+        """
         found = ops.gather(self.weight, input, 0)
+        if per_sample_weights is not None:
+            if self.mode != "sum":
+                raise ValueError(f"weights of the values are for the mode 'sum', not for '{self.mode}'")
+            found = found * ops.expand_dims(per_sample_weights, -1)
         if offsets is None:
             if self.mode == "max":
                 return ops.amax(found, 1)

@@ -70,8 +70,7 @@ class FileBuilder(Program):
         self.makers: dict[tuple[Made, str], str] = {}  # how a module is made, and a wanted name -> its function
         self.variations: list[Variation] = []
         self.wanted = self._wanted()
-        taken = self._taken()
-        self.head = Imports(taken)
+        self.head = Imports(self._taken())
         top = self.at_top()
         self.model = ModelFunction(self, top | OWN | set(renamed.values()), free="net" not in top)
 
@@ -326,6 +325,7 @@ class FileBuilder(Program):
         ran = {function.line: function for function in self.owners[qualified]}
         adds, handed = False, {*handed_methods(node), *([] if ran else ["__init__"])}
         final = FinalValues(self, qualified, file, node, self.model.expression)
+        by_source = {*self.facts.bases(qualified), *UNOBSERVED, *(["__init__"] if ran else [])}
         for statement in node.body:
             if isinstance(statement, ast.FunctionDef):
                 first, context = first_line(statement), Context(self, file, qualified)
@@ -335,7 +335,7 @@ class FileBuilder(Program):
                     made = self._translated(context, statement, name)
                     switches = name == "train" and self.derives(qualified, MODULE)
                     body += self._noted(file, statement, [called_by_mindspore(made) if switches else made])
-                elif {MODULE, statement.name} & {*self.facts.bases(qualified), *UNOBSERVED} or qualified in self.unread:
+                elif {MODULE, statement.name} & by_source or qualified in self.unread:
                     self._needed(file, statement)  # also what ran before the model did
                     body += self._noted(file, statement, [*unseen_method(statement, context, statement.name in handed)])
                 elif not INSTALLED.intersection(Path(file).parts):
@@ -549,14 +549,15 @@ def unique_names(
 ) -> dict[str, str]:
     """New names for definitions, after the file that each is from: `DecoderBlock`, `decoder_scale`, `DECODER_WIDTH`.
 
-    definitions: by module and name, or by file and name (`layers.py:WIDTH`). Of several with one name, the one whose
-    key starts with one of `first` keeps it, or else the first one. A function does not keep the name of a method that
-    calls it: when compiled, MindSpore takes the method for the function, and it calls itself. taken: names in use.
-    copied: names of msmigrate's own definitions, which make room for those that are among the new names.
+    definitions: by module and name, or by file and name (`layers.py:WIDTH`). Of several with one name, that whose key
+    starts with one of `first` keeps it, or the first one; no function that of a method that calls it, which MindSpore
+    compiles as a call of itself. taken: names in use. copied: names of msmigrate's own definitions, which make room.
     """
+    inside = [n for node in definitions.values() for n in ast.walk(node) if isinstance(n, ast.FunctionDef)]
     names = {key: found[0] for key, node in definitions.items() if (found := defines(node))}
     order = sorted(names, key=lambda key: not key.startswith(first))
-    used, new = {*taken}, {key: name for key, name in names.items() if name in copied}
+    variables = {f"{name} in a function": name for one in inside for name in local_names(one)}
+    used, new = {*taken}, {key: name for key, name in {**variables, **names}.items() if name in copied}
     hidden = _hidden(definitions.values())
     for key in order:
         name = names[key]

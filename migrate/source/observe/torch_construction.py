@@ -230,7 +230,7 @@ class ConstructionLog:
                     self._note_record(function, found)
                 elif (own := settings_of(found)) is not None:
                     self.fresh.setdefault(id(found), as_imported(dict(own)))
-            elif isinstance(found, torch.nn.Module):  # the last function to return it, and so the outermost
+            elif isinstance(found, torch.nn.Module) and "<lambda>" not in self.names.name(function):  # the outermost
                 self.built[id(found)] = (found, function, args, kwargs)
                 self.handed[id(found)] = next(self.count)
                 self._note_attributes(found, self.handed[id(found)])

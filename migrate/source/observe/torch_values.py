@@ -52,6 +52,9 @@ KEYED = ("items", "__getitem__", "__len__")  # methods of what holds values by k
 SIMPLIFIED = simplified_names()
 
 
+PYBIND = "pybind11_"  # what the qualified names of functions in C++ begin with: the name of their record
+
+
 class Names:
     """The kinds of values, and the names of classes and functions.
 
@@ -107,6 +110,8 @@ class Names:
         owner = getattr(value, "__self__", None)
         if is_apply_of_function(value):
             return f"{self.name(owner)}.apply"
+        if getattr(value, "__qualname__", "").startswith(PYBIND):
+            return public(own)
         if owner is not None and not isinstance(owner, (types.ModuleType, type)):
             if isinstance(owner, torch.Tensor):
                 return f"torch.Tensor.{value.__name__}"
@@ -279,6 +284,8 @@ def _imported_twice(_: int) -> dict[str, str]:
 def standing(found: Any) -> str:
     """Module and qualified name; for a function made in another, the name that its file's top gives it, if any."""
     module, name = getattr(found, "__module__", ""), getattr(found, "__qualname__", "")
+    if name.startswith(PYBIND):
+        return f"{module}.{found.__name__}"
     if "<locals>" in name:
         top = vars(sys.modules[module]) if module in sys.modules else {}
         name = next((key for key, value in top.items() if value is found), name)

@@ -504,8 +504,7 @@ class Context(ast.NodeTransformer):
 
     def kept(self, call: ast.Call) -> ast.Call:
         """The same call with its function and arguments rewritten."""
-        called = callees_of(call)
-        function = call.func
+        called, function = callees_of(call), call.func
         set_receivers(call, self._receivers(call))
         of_module = isinstance(function, ast.Attribute) and always(kinds_of(function.value), PythonModule)
         if of_module and called and called[0] in self.program.translated | self.program.unread:
@@ -533,20 +532,21 @@ class Context(ast.NodeTransformer):
         return call
 
     def _expanded(self, call: ast.Call, called: Sequence[str]) -> list[ast.keyword]:
-        """The keywords; of a `**dictionary` whose values are all None, only those whose default is something else."""
+        """The keywords; a `**dictionary` of None alone is left out if it goes to torch, or says where a tensor is."""
         found: list[ast.keyword] = []
-        own = not self.program.owners.keys().isdisjoint(called)
+        of_torch = any(name.removeprefix("module ").startswith("torch.") for name in called)
         for word in call.keywords:
             entries = entries_of(word.value) if word.arg is None else None
             of_places = entries is not None and {*entries} <= {"device", "dtype"}
-            passed_on = entries == {} or (own and not of_places)  # there may be others another time
-            if passed_on or entries is None or any(kinds != [NONE] for kinds in entries.values()):
-                found.append(word)
+            if not entries or not (of_torch or of_places) or any(kinds != [NONE] for kinds in entries.values()):
+                found.append(word)  # there may be others another time
                 continue
-            for key in entries:
-                takes = (self.program.signature(name) for name in self._receivers(call))
-                if not all(one is None or none_anyway(one, key) for one in takes):
-                    found.append(ast.keyword(key, ast.Constant(None)))
+            if not of_places:
+                test = f"any(value is not None for value in {(rest := ast.unparse(word.value))}.values())"
+                self.raise_where(ast.parse(test, mode="eval").body, word.value, f"{rest} had no value but None", call)
+            takes = [self.program.signature(name) for name in self._receivers(call)]
+            asked = [key for key in entries or () if not all(one is None or none_anyway(one, key) for one in takes)]
+            found += [ast.keyword(key, ast.Constant(None)) for key in asked]
         return found
 
     def _receivers(self, call: ast.Call) -> list[str]:

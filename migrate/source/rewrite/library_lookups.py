@@ -1,4 +1,4 @@
-"""Lookups that always give the same: entries of tables, constants of modules, settings of torch or a package.
+"""Lookups that always give the same: entries of tables, constants of modules, settings of a package.
 
 An object such as `ACT2FN` in `ACT2FN["gelu"]` is a library's way to look up a function, a class or a layer, and no part
 of the model. Where it always gave the same one, that is written in its place. So are torch's own classes and functions
@@ -46,7 +46,6 @@ from .row_calls import arguments_of, call_through_variable, is_variable, only_as
 LOADING = {"pretrained", "weights", "weights_backbone", "progress", "model_name", "checkpoint_path", "force_reload"}
 DICTIONARIES, PLAIN = ("dict", "OrderedDict", "defaultdict", "UserDict"), {bool, int, float, str}
 FREE = {"inplace", "device", "dtype"}  # arguments that no result depends on
-SETTINGS = ("torch.backends.", "torch.version.")
 BACKENDS = ("torch.nn.attention.SDPBackend.", "torch._C._SDPBackend.")
 
 
@@ -102,15 +101,6 @@ def named_partial(node: ast.Attribute, context: Context) -> ast.expr | None:
     """`partial` for `functools.partial`, as what is written in place of torch's classes calls it."""
     whole = node.attr == "partial" and context.program.names(context.file).name(node) == "functools.partial"
     return context.name("functools.partial") if whole and isinstance(node.ctx, ast.Load) else None
-
-
-@handles(syntax=[ast.Attribute])
-def setting_of_torch(node: ast.Attribute, context: Context) -> None:
-    """Refuse `torch.backends.cudnn.enabled` and the like, of which MindSpore has nothing: a condition is assumed to be
-    as in the run then."""
-    name = context.program.names(context.file).name(node)
-    if name.startswith(SETTINGS) and always(kinds_of(node), PlainKind):
-        raise Unwritable(f"{ast.unparse(node)}, a setting of torch's")
 
 
 @handles("functools.partial")

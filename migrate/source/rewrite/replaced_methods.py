@@ -240,7 +240,7 @@ def _gives_itself(cls: ast.ClassDef, attribute: str) -> bool:
 
 def _assigned(statement: ast.stmt) -> str:
     """The name of a class's plain attribute; empty for any other statement."""
-    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
     return targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else ""
 
 
@@ -331,7 +331,7 @@ def of_class(cls: str, attribute: str, program: Program) -> list[Kind]:
     """The kind of an attribute that a class of the program has itself, as `expansion = 4`, by its value there."""
     found = program.class_of(cls)
     given = [one for one in (found[1].body if found is not None else []) if _assigned(one) == attribute]
-    values = [literal(one.value) for one in given if isinstance(one, ast.Assign)]
+    values = [literal(one.value) for one in given if isinstance(one, (ast.Assign, ast.AnnAssign)) and one.value]
     return [of_constant(values[-1][1])] if values and values[-1][0] else []
 
 
@@ -494,7 +494,7 @@ def readable(name: str, program: Program) -> bool:
         plain = not noted and is_plain(file, last, program)
         known = plain or noted
         program.unread |= {name} if plain else set()
-        if known and not before and name in program.definitions:  # until now it was only named
+        if known and not before and not isinstance(program.definitions.get(name, ast.Pass()), ast.Pass):  # only named
             del program.definitions[name]
             program.not_written.get(file, {}).pop(last, None)
         for one in (name, *program.facts.bases(name)) if known else ():  # the bases of one that never ran, too

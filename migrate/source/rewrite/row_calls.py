@@ -579,7 +579,9 @@ def is_variable(function: ast.expr, context: Context) -> bool:
         # a method's own name is none of its local ones
         itself = context.function is not None and function.id == context.function.name
         return (function.id in context.local and not itself) or not context.program.is_global(context.file, function.id)
-    if isinstance(function, (ast.Subscript, ast.IfExp)):
+    if isinstance(function, ast.Call):  # which gives the same for the same constants
+        return not all(literal(one)[0] for one in (*function.args, *(word.value for word in function.keywords)))
+    if isinstance(function, (ast.Subscript, ast.IfExp, ast.BoolOp)):
         return True
     of = kinds_of(function.value) if isinstance(function, ast.Attribute) else [PythonModule("")]
     return not any(isinstance(k, (PythonModule, TensorKind)) or getattr(k, "name", "") == TRANSFORMER for k in of)
@@ -587,12 +589,10 @@ def is_variable(function: ast.expr, context: Context) -> bool:
 
 def is_super(function: ast.expr) -> bool:
     """Whether it is `super().something`."""
-    return (
-        isinstance(function, ast.Attribute)
-        and isinstance(function.value, ast.Call)
-        and isinstance(function.value.func, ast.Name)
-        and function.value.func.id == "super"
-    )
+    match function:
+        case ast.Attribute(ast.Call(ast.Name("super"))):
+            return True
+    return False
 
 
 def is_method(callees: Sequence[str]) -> bool:

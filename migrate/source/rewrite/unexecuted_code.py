@@ -71,6 +71,7 @@ COMPUTING = {"math", "functools", "itertools", "operator", "random", "collection
 COMPUTING |= {"warnings", *IMPORTED}
 OF_LISTS = ("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort")
 OPERATIONS = (ast.UnaryOp, ast.BinOp, ast.Compare, ast.Slice, ast.Starred, ast.JoinedStr, ast.FormattedValue)
+CALLED = "called"  # attribute of the node of a function that is called
 READ: tuple[type[ast.stmt], ...] = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr, ast.If)
 READ += (ast.For, ast.While, ast.Raise, ast.Pass, ast.Assert, ast.Continue, ast.Break, ast.Nonlocal, ast.FunctionDef)
 
@@ -409,11 +410,9 @@ class Reader:
         row = row_of(name) if package in ("torch", "torchvision", "timm") else None
         if row is not None or name in COUNTERPARTS or name in TABLES["type_checks"]:
             return [CallableKind("function" if row is not None and row.kind == "function" else "class", name)]
-        if name in MODULES:
-            return [PythonModule(name)]
-        if package in sys.stdlib_module_names or package in IMPORTED:
-            return [PythonModule(name)] if name == package else [UNSEEN]
-        if has_handler(name):
+        if name in MODULES or package in sys.stdlib_module_names or package in IMPORTED:
+            return [PythonModule(name)] if name in (package, *MODULES) else [UNSEEN]
+        if has_handler(name) and CALLED in vars(node):  # of what is no call, nothing is written
             return [CallableKind("function", name)]
         if seen := called_in(self.program.tree(self.context.file), ast.unparse(node)):
             return [CallableKind("function", one) for one in seen]
@@ -482,7 +481,7 @@ class Reader:
 
     def _called(self, node: ast.Call) -> tuple[list[str], list[Kind]]:
         """The names of a call's inferred callees, and the kinds of its result."""
-        function = node.func
+        vars(function := node.func)[CALLED] = True
         own = not isinstance(function, ast.Name) or function.id in self.context.local or self.resolve(function)
         if isinstance(function, ast.Name) and not own and function.id in SAFE:
             first = self.expression(node.args[0]) if function.id in ("next", "reversed") and len(node.args) == 1 else []

@@ -128,3 +128,50 @@ class Lengths(nn.Module):
 
 def lengths():
     return Lengths(), [torch.randn(2, 3, 9)]
+
+
+def dimmed(x, by=None):
+    return x if by is None else x * by
+
+
+class Lit(nn.Module):
+    def __init__(self, width, gain=None):
+        super().__init__()
+        self.layer = nn.Linear(width, width)
+        self.gain = gain
+
+    def forward(self, x, by=None, among=None):
+        x = self.layer(x) if self.gain is None else self.layer(x) * self.gain
+        return dimmed(x if among is None else x[:, among], **{"by": by})
+
+
+class Lamp(Lit):
+    def __init__(self, width, **settings):
+        super().__init__(width, **settings)
+
+    def forward(self, x, **given):
+        return super().forward(x, **given)
+
+
+class Room(nn.Module):
+    """Keywords that are all None as it runs."""
+
+    def __init__(self, gain=None):
+        super().__init__()
+        self.lamps = nn.ModuleList([Lamp(6, gain=gain), Lamp(6, gain=gain)])
+        self.looks = nn.MultiheadAttention(6, 2, batch_first=True)
+
+    def each(self, lamp, x, **given):
+        return lamp(x, **given)
+
+    def seen(self, x, **given):
+        return self.looks(x, x, x, **given)[0]
+
+    def forward(self, x, by=None, hidden=None):
+        for lamp, given in zip(self.lamps, [{"by": by}, {"by": None}]):
+            x = self.each(lamp, x, **given)
+        return self.seen(x, key_padding_mask=hidden)
+
+
+def room():
+    return Room(), [torch.randn(2, 3, 6)]

@@ -41,3 +41,21 @@ def made_by_lambdas():
 def made_by_other_lambdas():
     torch.manual_seed(0)
     return Tabled("bent", 1, "maps", "std", stride=2), (torch.randn(2, 4, 6, 6),)
+
+
+class Pair(nn.Module):
+    def __init__(self, first, second):
+        super().__init__()
+        self.first, self.second = first, second
+
+    def forward(self, x):
+        return self.second(self.first(x))
+
+
+def pair_of(made, width):
+    return Pair(made(width), made(2 * width))
+
+
+def handed_lambdas():
+    pair = pair_of(lambda width: Pair(nn.Linear(6, width), nn.Linear(width, 6)), 5)
+    return Pair(pair, (lambda: Pair(nn.Dropout(0.0), nn.Identity()))()), [torch.randn(2, 6)]

@@ -6,8 +6,10 @@ import os
 from collections import OrderedDict
 
 import torch
+import torch.backends.cudnn as cudnn
 import torch.nn as nn
 import torch.nn.functional as F
+from torch import backends
 
 
 def image():
@@ -330,3 +332,52 @@ class SharedByClass(nn.Module):
 def shared_by_their_class():
     Projected.matrix = Projected.layer = None
     return SharedByClass(), [torch.randn(2, 6)]
+
+
+def by_kind(kind):
+    return {"tanh": nn.Tanh, "gelu": nn.GELU}[kind]
+
+
+class ByExpression(nn.Module):
+    """Layers of classes, and functions, that an expression gives, which is called at once."""
+
+    def __init__(self, norm=None, linear=None, kind="gelu", gate=None, settings={}):
+        super().__init__()
+        self.kind, self.gate = kind, gate
+        self.inner = (linear or nn.Linear)(6, 6, bias=False)
+        self.norm = (norm or nn.LayerNorm)(6, eps=1e-3)
+        self.bent = by_kind(kind)()
+        self.drop = nn.Dropout(**settings) if settings else nn.Identity()
+
+    def forward(self, x, last=None):
+        x = self.drop(self.bent(self.norm(self.inner(x))))
+        x = (self.gate or torch.sigmoid)(x) * x
+        return (last or F.softmax)(x, dim=-1)
+
+
+def by_expression():
+    return ByExpression(), [torch.randn(2, 6)]
+
+
+def by_expression_tanh():
+    return ByExpression(kind="tanh"), [torch.randn(2, 6)]
+
+
+class Bagged(nn.Module):
+    """Weights of a bag's values, and settings of torch's own by three names."""
+
+    def __init__(self):
+        super().__init__()
+        torch.backends.cudnn.benchmark = True
+        cudnn.deterministic = backends.cudnn.allow_tf32 = False
+        self.bag = nn.EmbeddingBag(9, 4, mode="sum")
+        self.shares = nn.Parameter(torch.rand(9))
+
+    def forward(self, places, begins, more=None):
+        given = self.shares[places]
+        rows = self.bag(places.view(2, -1), per_sample_weights=given.view(2, -1))
+        return self.bag(places, begins, per_sample_weights=given), rows, self.bag(places, begins, more)
+
+
+def bagged():
+    return Bagged(), [torch.randint(0, 9, (6,)), torch.tensor([0, 2, 2])]

@@ -51,3 +51,18 @@ def test_a_list_of_another_length_raises(users: Users) -> None:
         "if len(sizes) != 3:\n            raise NotImplementedError('handed_on_torch.py:",
         "when this was written, *sizes had 3 items')",
     )
+
+
+def test_keywords_that_were_all_none_go_on(users: Users) -> None:
+    """They were left out, so that a mask that is given another time was ignored."""
+    found = users["room"]
+    found.agrees()
+    found.holds(
+        "super().__init__(width, **settings)",
+        "super().construct(x, **given)",
+        "return lamp(x, **given)",
+        "x = self.each(lamp, x, **given)",
+        "return dimmed(x if among is None else x[:, among], **{'by': by})",
+        "if any((value is not None for value in given.values())):\n            raise NotImplementedError(",
+        "given had no value but None",
+    )

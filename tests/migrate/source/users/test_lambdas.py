@@ -29,3 +29,10 @@ def test_a_table_of_lambdas_in_another_file(users: Users) -> None:
             "stride=stride, pad_mode='pad', padding=1, count_include_pad=False)", "'none': lambda c, stride,"
         )
         assert not users[name].source.not_run
+
+
+def test_what_a_lambda_of_the_making_function_makes_is_made_without_it(users: Users) -> None:
+    """Its name was written, which no Python is."""
+    found = users["handed_lambdas"]
+    found.agrees()
+    found.holds("Pair(nn.Dense(6, 5), nn.Dense(5, 6)), Pair(nn.Dense(6, 10), nn.Dense(10, 6))")

@@ -58,3 +58,24 @@ def test_classes_of_the_file_by_their_names(users: Users) -> None:
 
 def test_what_the_first_object_of_a_class_makes(users: Users) -> None:
     users["shared_by_their_class"].agrees()
+
+
+def test_what_an_expression_gives_is_called(users: Users) -> None:
+    """`(norm or nn.LayerNorm)(6)` and `by_kind(kind)()` were what they gave as the model ran."""
+    for name in ("by_expression", "by_expression_tanh"):
+        found = users[name]
+        found.agrees()
+        found.holds(
+            "self.inner = (linear or nn.Dense)(6, 6, has_bias=False)",
+            "self.norm = (norm or ",
+            "self.bent = by_kind(kind)()",
+            "(self.gate or ops.sigmoid)(x)",
+            "(last or partial(",
+        )
+
+
+def test_weights_of_a_bags_values_and_settings_of_torch(users: Users) -> None:
+    """The layer took no weights, and the settings were not left out."""
+    found = users["bagged"]
+    found.agrees()
+    found.lacks("cudnn", "backends")

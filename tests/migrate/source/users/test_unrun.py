@@ -22,8 +22,7 @@ def test_layers_of_other_settings_are_those_that_would_have_run(users: Users) ->
     unrun, ran = (users[name] for name in ("asked", "asked_normed"))
     for found in (unrun, ran):
         found.holds("layer = weight_norm(layer)", "layer.weight", "self.layers.append(layer)")
-    ran.holds("ops.masked_fill(x, x > 0.5, -3.4028234663852886e+38)")
-    unrun.holds("ops.masked_fill(x, x > 0.5, -largest(x.dtype))")  # of whichever dtype it is
+        found.holds("ops.masked_fill(x, x > 0.5, -largest(x.dtype))")  # of whichever dtype it is
 
 
 def test_what_a_method_gives_is_known_where_it_ran(users: Users) -> None:
@@ -255,3 +254,29 @@ def test_layers_of_classes_that_are_handed_on_with_arguments(users: Users) -> No
         found.holds("self.before = norm((width,))", "self.second = conv(3, 3, 3, stride=1)")
         found.holds("self.bent = act()", "self.bound(self.bent(self.second(self.before(x))), max=2.0)")
     assert not unrun.source.not_run
+
+
+def test_what_a_class_keeps_is_made_by_its_constructor(users: Users) -> None:
+    """The object was there before the run, and the class was written without the constructor, or was never done."""
+    found = users["metered"]
+    found.agrees()
+    found.holds(
+        "cls.kept[name] = cls(name, by=3.0)", "Meter.one = Meter(by=0.5)", "def __init__(self, name='', by=2.0):"
+    )
+
+
+def test_a_function_that_is_only_named_raises_where_it_is_named(users: Users) -> None:
+    """The whole model was not written for it, or its name stood there; and a question to torch was none."""
+    found = users["metered"]
+    assert not found.source.problems
+    assert {"what spectral does was not seen", "what nn.utils.weight_norm does was not seen"} <= {
+        one.text for one in found.source.not_run
+    }
+    found.lacks("= spectral", "= nn.utils")
+
+
+def test_variables_are_not_called_as_the_new_files_functions(users: Users) -> None:
+    """`norm = norm(x)` raised, where the code that has such a variable did not run."""
+    for name in ("shadowed", "shadowed_scaled"):
+        users[name].agrees()
+        users[name].holds("norm = tensor_norm(x, dim=-1, keepdim=True)", "(x / tensor_clamp(norm, min=1e-06)")

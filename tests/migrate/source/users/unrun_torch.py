@@ -12,6 +12,7 @@ import torch.nn.functional as F
 import torchvision
 from torch import nn
 from torch.nn.modules.batchnorm import _NormBase
+from torch.nn.utils import spectral_norm as spectral
 
 MARGIN = 0.5
 
@@ -919,3 +920,79 @@ def handed():
 def handed_deep():
     torch.manual_seed(3)
     return Handed(deep=True), (torch.randn(2, 3, 4),)
+
+
+class Meter:
+    """An object that its class keeps, made before anything is seen to run."""
+
+    kept: dict[str, Meter] = {}
+    one: Meter | None = None
+
+    def __init__(self, name="", by=2.0):
+        self.name, self.by, self.among = name, by, []
+
+    @classmethod
+    def named(cls, name=""):
+        if name not in cls.kept:
+            cls.kept[name] = cls(name, by=3.0)
+        return cls.kept[name]
+
+    @staticmethod
+    def single():
+        if Meter.one is None:
+            Meter.one = Meter(by=0.5)
+        return Meter.one
+
+    def read(self, x):
+        return x * self.by + len(self.among)
+
+
+class Metered(nn.Module):
+    def __init__(self, kind="none", name="first"):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.meters = [Meter.named(name), Meter.single()]
+        if kind == "spectral":
+            self.wrap = spectral
+        elif kind == "weight":
+            self.wrap = nn.utils.weight_norm
+        else:
+            self.wrap = None
+        if self.wrap:
+            self.layer = self.wrap(self.layer)
+
+    def forward(self, x):
+        for meter in self.meters:
+            x = meter.read(self.layer(x))
+        return x.sum(1) if torch._C._get_tracing_state() else x
+
+
+def metered():
+    return Metered(), [torch.randn(2, 4)]
+
+
+class Scaled(nn.Module):
+    """Variables with the names of functions that the new file has, in code that did not run."""
+
+    def forward(self, x, pad=1):
+        norm = x.norm(dim=-1, keepdim=True)
+        clamp = x.clamp(min=0.1)
+        return F.pad(x / norm.clamp(min=1e-6) + clamp, (pad, 0))
+
+
+class Shadowed(nn.Module):
+    def __init__(self, scaled=False):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.last = Scaled() if scaled else nn.Identity()
+
+    def forward(self, x):
+        return self.last(self.layer(x))
+
+
+def shadowed():
+    return Shadowed(), [torch.randn(2, 4)]
+
+
+def shadowed_scaled():
+    return Shadowed(True), [torch.randn(2, 4)]

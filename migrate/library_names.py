@@ -11,7 +11,7 @@ import re
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -305,6 +305,39 @@ def is_plain_decorator(name: str) -> bool:
     """Whether a decorator of this name, of a library or of Python, leaves what the function gives back as it is."""
     ends = name.endswith((".setter", ".deleter", ".getter"))
     return ends or is_library(name) or name.partition(".")[0] in TABLES["plain_decorators"]
+
+
+@lru_cache(maxsize=64)
+def gives_arguments(tree: ast.AST) -> bool:
+    """Whether a file puts arguments into `sys.argv`, or changes the defaults that a parser keeps; one that takes some
+    arguments out leaves a plain start as it is."""
+    for node in ast.walk(tree):
+        kept = node.value if isinstance(node, ast.Subscript) else node
+        named = isinstance(kept, ast.Attribute) and kept.attr in ("default", "_defaults")
+        own = getattr(getattr(kept, "value", None), "id", "") in ("self", "cls")
+        if named and not own and isinstance(getattr(node, "ctx", None), ast.Store):
+            return True
+        if isinstance(node, ast.Assign) and any(map(_of_argv, node.targets)) and not _only_less(node):
+            return True
+        if isinstance(node, ast.AugAssign) and _of_argv(node.target):
+            return True
+        method = node.func if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+        if method is not None and method.attr in ("append", "extend", "insert") and _of_argv(method.value):
+            return True
+    return False
+
+
+def _of_argv(node: ast.expr) -> bool:
+    of = node.value if isinstance(node, ast.Subscript) else node
+    return isinstance(of, ast.Attribute) and of.attr == "argv" and getattr(of.value, "id", "") == "sys"
+
+
+def _only_less(node: ast.Assign) -> bool:
+    """Whether what `sys.argv` gets has no arguments but those that it had: its name alone, a part of it, a filter."""
+    value = node.value
+    if isinstance(value, ast.List):
+        return len(value.elts) < (2 if isinstance(node.targets[0], ast.Attribute) else 1)
+    return _of_argv(value.generators[0].iter if isinstance(value, ast.ListComp) else value)
 
 
 # exceptions of a run on another machine, or of one that is stopped by hand

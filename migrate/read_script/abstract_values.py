@@ -331,6 +331,7 @@ class ArgumentParser(Value):
     defaults: dict[str, Value] = field(default_factory=dict)
     declared: set[str] = field(default_factory=set)  # by add_argument: the first default of a name counts
     of_files: bool = False  # whether a file gives its arguments other defaults
+    flags: dict[str, str] = field(default_factory=dict)  # of a command line, with the name that each sets
 
 
 @dataclass(eq=False)
@@ -344,13 +345,20 @@ class ParsedArguments(Value):
         """The value of `args.name`."""
         return self.assigned[name] if name in self.assigned else self.parser.defaults.get(name, Value())
 
+    def arguments(self) -> list[CallArgument]:
+        """These, as the arguments of a function that a package calls with them."""
+        return [CallArgument(name, ast.Constant(None), self.get(name)) for name in self.parser.defaults]
+
     def given(self, arguments: list[CallArgument]) -> ParsedArguments:
-        """These, as parse_args returns them for its own arguments: words and namespaces make options unknown."""
+        """These, as parse_args returns them for its own arguments, which make options unknown."""
         for argument in arguments:
             words = known(argument.value) if argument.name in (None, "args") else None
             if isinstance(words, (list, tuple)):
-                texts = (word for word in words if isinstance(word, str) and word.startswith("-"))
-                forget(self.assigned, [text.partition("=")[0].lstrip("-").replace("-", "_") for text in texts])
+                texts = [word for word in words if isinstance(word, str) and word.startswith("-")]
+                texts = [text.partition("=")[0].lstrip("-").replace("-", "_") for text in texts]
+                pairs = [(text, flag) for text in texts for flag in self.parser.flags]
+                given = [flag for text, flag in pairs if text[:1] == flag or flag.startswith(text)]
+                forget(self.assigned, [self.parser.flags[flag] for flag in given])
             elif argument.name not in (None, "args"):
                 forget(self.assigned, self.parser.defaults)
         return self
@@ -418,13 +426,7 @@ def weight(value: Value | None) -> int:
     total, waiting = 1, [value]
     while waiting and total <= LARGEST:
         found = waiting.pop()
-        inner = (
-            found.items
-            if isinstance(found, ListValue)
-            else found.pairs.values()
-            if isinstance(found, DictValue)
-            else ()
-        )
+        inner = found.items if isinstance(found, ListValue) else getattr(found, "pairs", {}).values()
         if isinstance(found, Constant):
             content = found.value
             total += len(content) // 64 if isinstance(content, (str, bytes)) else 0
@@ -498,9 +500,7 @@ def wrapped(value: Any, origins: Origins = ()) -> Value:
 def origins(*values: Value | None) -> Origins:
     """Where all of them come from, each place once."""
     found: dict[Origin, None] = {}
-    for value in values:
-        if value is None:
-            continue
+    for value in (one for one in values if one is not None):
         found |= dict.fromkeys(value.origins)
         for item in value.items[:20] if isinstance(value, ListValue) else ():  # items of items are not searched
             found |= dict.fromkeys(item.origins)
@@ -582,11 +582,8 @@ def _in_all(values: list[Value], everywhere: bool) -> Value:
 
 def _is_tool(values: list[Value]) -> bool:
     """Whether these are one object of a library that is neither torch's nor a class's, such as a logger's run."""
-    made = [
-        one
-        for one in values
-        if isinstance(one, LibraryObject) and not one.family and one.name and not is_class(one.name)
-    ]
+    objects = (one for one in values if isinstance(one, LibraryObject) and not one.family)
+    made = [one for one in objects if one.name and not is_class(one.name)]
     return bool(made) and len(made) == len(values) and len({one.name for one in made}) == 1
 
 

@@ -38,8 +38,8 @@ from .abstract_values import (
     with_other,
     wrapped,
 )
-from .calls import CHANGING_TABLES, decorated, entered, set_attribute
-from .command_line import class_made, make_defaults
+from .calls import CHANGING_TABLES, entered, set_attribute
+from .command_line import class_made, decorated, make_defaults
 from .expressions import BATCHES, EPOCHS, LISTED, OTHER, ROUNDS, binary, each_of, of_library, truth
 from .interpreter import (
     CERTAINTIES,
@@ -591,7 +591,7 @@ def _importfrom(interpreter: Interpreter, node: ast.ImportFrom, scope: Scope) ->
             continue
         inside = own.scope.names.get(alias.name) if isinstance(own, ScriptModule) else None
         inside = inside or interpreter.file(f"{base}.{alias.name}" if base else alias.name) if own or not base else None
-        found = inside or (Value() if own or node.level else of_library(f"{base}.{alias.name}"))
+        found = inside or (Value() if own or node.level else of_library(interpreter, f"{base}.{alias.name}"))
         lacks = isinstance(own, ScriptModule) and not own.scope.stars and not may_define(own.scope, alias.name)
         if inside is None and (lacks or not base):
             whole = f"{base}.{alias.name}" if lacks else f"{'.' * node.level}{alias.name}"

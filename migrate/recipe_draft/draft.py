@@ -49,7 +49,8 @@ from .data_flow import Flow, Statement
 from .data_section import data
 from .lightning import Fit
 from .optimizer_sections import unread_model
-from .passed_over import changes_library, reason
+from .passed_over import RUNS, changes_library, is_part, reason
+from .paths import without_a_pass
 from .recipe_entries import ASK, DEVICE, MODELS, Comment, Entry, Place, calls, number, place, shown, sources
 from .relevance import KNOWN
 from .roles import WRAPPERS
@@ -297,6 +298,17 @@ class Draft:
         for line in self.account.listed:
             yield line.statement.place, line.text
         yield from _unread_defaults(self.account)
+        yield from ((one.place, f"{shown(one.text)} [{RUNS}]") for one in self._in_training())
+
+    def _in_training(self) -> Iterable[Statement]:
+        """The calls and loops by which the model runs in training mode and no backward pass follows."""
+        flow, account = self.account.flow, self.account
+
+        def reaches(statement: Statement) -> bool:
+            made = flow.class_of(statement.owner) if statement.owner is not None else None
+            return account.reaches(statement) and (made is None or not is_part(made))
+
+        return without_a_pass(flow, lambda one: "model" in account.kinds(one), reaches).values()
 
     @property
     def of_libraries(self) -> set[Place]:

@@ -13,6 +13,7 @@ from ..source_files import ScriptFile
 
 LARGEST = 10_000  # letters of a string, and nested values; anything larger is not followed
 MOST_BASES = 100  # of a class
+LOOKING_UP = ("get", "__getitem__", "pop", "setdefault", "__getattr__", "__getattribute__")  # what a table has
 MOST_AMONG, DEEPEST = 100, 8  # objects that an unknown one may be; tables in tables
 
 
@@ -263,9 +264,12 @@ class ScriptClass(Value):
     def computes(self) -> bool:
         """Whether reading an attribute of its objects computes it, by methods of its own: `return self[key] / 2`."""
         own = self.find("__getattr__")
-        parts = ast.walk(own.node) if isinstance(own, ScriptFunction) else ()
+        parts = list(ast.walk(own.node)) if isinstance(own, ScriptFunction) else []
         sums = any(isinstance(one, ast.Return) and isinstance(one.value, ast.BinOp) for one in parts)
-        return sums or self.find("__getattribute__") is not None
+        bases = [base for of in self.lineage() if isinstance(of, ScriptClass) for base in of.node.bases]
+        table = any(getattr(one, "id", getattr(one, "attr", "")).lower().endswith("dict") for one in bases)
+        looks = any(isinstance(one, ast.Subscript) or getattr(one, "attr", "") in LOOKING_UP for one in parts)
+        return sums or (table and bool(parts) and not looks) or self.find("__getattribute__") is not None
 
     def fields(self) -> dict[str, ast.AnnAssign]:
         """The fields of a class of settings, a base's before its own, by their names: `rate: float = 0.1`."""
@@ -281,8 +285,8 @@ class ScriptClass(Value):
         by_place = (one.value for one in arguments if one.name is None)
         given = dict(zip(places, by_place, strict=False))
         for one in arguments:
-            if isinstance(one.value, DictValue) and one.name == "**":
-                given |= one.value.pairs
+            if isinstance(one.value, DictValue) and (one.name == "**" or (one.name is None and not places)):
+                given |= one.value.pairs  # of a class that derives from dict too
             elif one.name in ("*", "**"):  # any of them
                 given = dict.fromkeys(self.fields(), Value()) | given
         return given | {one.name: one.value for one in arguments if one.name}
@@ -469,11 +473,7 @@ def known(value: Value | None, default: Any = None) -> Any:
 
 def is_known(value: Value | None) -> bool:
     """Whether the value is known."""
-    try:
-        plain(value)
-    except NotConstant:
-        return False
-    return True
+    return known(value, NotConstant) is not NotConstant
 
 
 def is_none(value: Value | None) -> bool:

@@ -59,6 +59,7 @@ from .command_line import (
     parents_of,
     parsed_settings,
     sets_another,
+    updated_by,
 )
 from .expressions import attribute, builtin, joined, of_math, of_text
 from .interpreter import (
@@ -191,6 +192,8 @@ def _of_library(
     values = [argument.value for argument in arguments]
     if name in PARSERS_OF_ARGUMENTS:
         return parents_of(arguments)
+    if name in ("argparse.Namespace", "types.SimpleNamespace") and all(one.name not in UNNAMED for one in arguments):
+        return ParsedArguments(ArgumentParser({one.name: one.value for one in arguments if one.name}))
     if (of_options := of_launcher(interpreter, name, arguments, node, scope)) is not None:
         return of_options
     if name.endswith(FROM_ARGUMENTS):
@@ -298,7 +301,9 @@ def _method(
     for one in value.among if keep and method in (*names.TABLES["list_changes"], *CHANGING_TABLES, "sort") else ():
         forget_inside(one)
     if method in CHANGING_TABLES and keep and is_table(value, method):
-        set_attribute(interpreter, value, None, Value(), scope)
+        given = updated_by(arguments) if method == "update" and isinstance(value, ScriptObject) else None
+        for key, one in (given if given is not None else {None: Value()}).items():
+            set_attribute(interpreter, value, key, one, scope)
     if isinstance(value, ArgumentParser):
         return of_parser(interpreter, value, method, arguments, node, scope.source)
     if isinstance(value, ListValue):

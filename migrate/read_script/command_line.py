@@ -13,6 +13,7 @@ from .. import library_names as names
 from ..source_files import ScriptFile
 from .abstract_values import (
     LARGEST,
+    UNNAMED,
     ArgumentParser,
     CallArgument,
     Constant,
@@ -37,7 +38,6 @@ from .abstract_values import (
 from .interpreter import FORGETS, OPTION, Interpreter
 from .syntax import CALLS, KEEPS, PASSES, decorates, defaults_of
 
-SETS = ("__setattr__", "setattr", "__setitem__")
 # classes of parsers; what configargparse reads of files is not known, so that a parser with such a default has none
 PARSERS_OF_ARGUMENTS = ("argparse.ArgumentParser", "configargparse.ArgumentParser", "configargparse.ArgParser")
 FILES_OF_OPTIONS, OF_A_FILE = ("default_config_files", "default_files"), ("is_config_file", "is_config_file_arg")
@@ -124,6 +124,8 @@ def _converted(value: Value, kind: CallArgument | None) -> Value:
         return value  # of an enumeration
     if getattr(kind.value, "name", "").startswith(("pathlib.", "click.Choice", "click.Path")):
         return value  # whose text is the same
+    if isinstance(kind.node, ast.Call) and getattr(kind.node.func, "id", "") == "type":
+        return value  # its own
     convert: Any = _CONVERSIONS.get(kind.node.id) if isinstance(kind.node, ast.Name) else None
     if convert is None:
         return Value()
@@ -148,6 +150,12 @@ def of_parser(
         given = {one.name for one in arguments}
         parser.of_files = parser.of_files or bool(given & {*OF_A_FILE} and given & {"default", "required"})
     for argument in arguments if method == "set_defaults" and keep else ():
+        if argument.name == "**" and (pairs := table_of(argument.value)) is not None:
+            found = {
+                key: _default_of(source, f"args.{key}", argument.node, one, "argparse") for key, one in pairs.items()
+            }
+            parser.defaults.update(found)
+            continue
         if argument.name == "**":
             forget(parser.defaults, list(parser.defaults))
         elif argument.name:
@@ -167,26 +175,76 @@ def of_parser(
 
 
 def refused(tree: ast.AST, defaults: dict[str, Value]) -> Iterator[str]:
-    """The arguments whose default a file refuses by what it chooses from: `if args.net == "a": … else: raise`."""
-    inner = {id(one) for node in ast.walk(tree) if isinstance(node, ast.If) for one in node.orelse}
-    attributes = [one for one in ast.walk(tree) if isinstance(one, ast.Attribute)]
-    written = {one.attr for one in attributes if not isinstance(one.ctx, ast.Load)}  # args.net = args.net.lower()
-    for node in (one for one in ast.walk(tree) if isinstance(one, ast.If) and id(one) not in inner):
-        options, values, block = set[str](), [], list[ast.stmt]([node])
-        while len(block) == 1 and isinstance(of := block[0], ast.If):
-            match of.test:
-                case ast.Compare(ast.Attribute(ast.Name(of_), name), [ast.Eq()], [ast.Constant(value)]) if (
-                    of_ != "self"
-                ):
-                    options.add(name)
-                    values.append(value)
-                case _:
-                    options |= {"", "another test"}
-            block = of.orelse
-        name = min(options) if len(options) == 1 else ""
-        known_ = name in defaults and is_known(defaults[name]) and name not in written
-        if block and isinstance(block[-1], ast.Raise) and known_ and known(defaults[name]) not in values:
+    """The arguments whose default a file refuses by what it chooses from."""
+    for name, values in names.chosen_or_refused(tree):
+        if is_known(defaults.get(name)) and known(defaults[name]) not in values:
             yield name
+
+
+# options that a loop declares, and tables that become settings
+
+MOST_OPTIONS = 200  # that a loop declares
+
+
+def table_of(value: Value | None, own: bool = True) -> dict[Any, Value] | None:
+    """What a table, parsed arguments, or the attributes of an object or a class of the script have by name; None where
+    that may be more than is known. own: whether an object's class has none of them."""
+    found: dict[Any, Value] | None = None
+    if isinstance(value, DictValue) and not value.more:
+        found = value.pairs
+    elif isinstance(value, ParsedArguments):
+        found = {**value.parser.defaults, **value.assigned}
+    elif isinstance(value, ScriptClass):
+        found = {
+            key: one for key, one in value.scope.names.items() if not isinstance(one, (ScriptFunction, ScriptClass))
+        }
+    elif isinstance(value, ScriptObject) and not value.of.family():
+        found = {key: one for key, one in value.attributes.items() if not own or value.of.find(key) is not one}
+    if found is None or len(found) > MOST_OPTIONS or not all(isinstance(key, str) for key in found):
+        return None
+    return {key: one for key, one in found.items() if not key.startswith("__")}
+
+
+def updated_by(arguments: list[CallArgument]) -> dict[Any, Value] | None:
+    """What `settings.update(…)` sets; None where that is not known."""
+    found: dict[Any, Value] = {}
+    for one in arguments:
+        pairs = table_of(one.value) if one.name in UNNAMED else {one.name: one.value}
+        if pairs is None or one.name == "*":
+            return None
+        found |= pairs
+    return found
+
+
+def rounds_that_declare(interpreter: Interpreter, node: ast.For | ast.AsyncFor, scope: Scope) -> ListValue | None:
+    """The rounds of a loop that declares an option, or sets an attribute, for each entry of a table, or for each
+    attribute of an object: `for key, value in vars(self).items(): parser.add_argument(…)`; None for any other loop."""
+    calls = (one for part in node.body for one in ast.walk(part) if isinstance(one, ast.Call))
+    named = {getattr(one.func, "attr", getattr(one.func, "id", "")) for one in calls}
+    over, gives, own = node.iter, "keys", True
+    while isinstance(over, ast.Call) and named & {*ADDS_AN_ARGUMENT, "setattr"}:
+        match over:
+            case ast.Call(ast.Name("sorted" | "list" | "tuple"), [of]):
+                over = of
+            case ast.Call(ast.Name("dir"), [of]):
+                over, own = of, False
+            case ast.Call(ast.Attribute(of, "items" | "keys" | "values" as gives), []):
+                over = of
+            case ast.Call(ast.Name("fields") | ast.Attribute(_, "fields"), [of]):
+                over, gives = of, "fields"
+            case _:
+                break
+    found = table_of(interpreter.value(over, scope), own) if named & {*ADDS_AN_ARGUMENT, "setattr"} else None
+    if found is None or (over is node.iter and isinstance(over, ast.Call) and ast.unparse(over)[:5] != "vars("):
+        return None
+    each = [(wrapped(key), one) for key, one in found.items()]
+    kinds: dict[str, list[Value]] = {
+        "keys": [key for key, _ in each],
+        "values": [one for _, one in each],
+        "items": [ListValue([key, one]) for key, one in each],
+        "fields": [DictValue({"name": key, "default": one}) for key, one in each],
+    }
+    return ListValue(kinds[gives])
 
 
 # functions that a package calls with options of the command line
@@ -206,11 +264,6 @@ OPTIONS = ("option", "argument")  # what decorators of click and its like declar
 COMMANDS = ("command", "group", "callback")  # decorators that make a function one that the command line calls
 # arguments of what calls them that change no default
 PASSED = ("component", "main", "f", "func", "function", "name", "description", "prog", "argv")
-ABSENT = ("...", "Ellipsis")
-
-
-def _package(name: str) -> str:
-    return name.partition(".")[0]
 
 
 def of_launcher(
@@ -218,13 +271,15 @@ def of_launcher(
 ) -> Value | None:
     """What a call gives that declares an option, or has a package make an object of a class of settings; else None."""
     package, _, function = name.rpartition(".")
-    if function in OPTIONS and _package(name) in names.TABLES["declares_options"]:
+    if function in OPTIONS and name.partition(".")[0] in names.TABLES["declares_options"]:
         return _of_click(interpreter, arguments, node, scope.source)
     if name in ("typer.Option", "typer.Argument"):
         given = {one.name: one for one in arguments}
         default = given.get("default", next((one for one in arguments if one.name is None), None))
         unread = "default_factory" in given or "callback" in given or default is None
-        value = Value() if unread or default is None or ast.unparse(default.node) in ABSENT else default.value
+        value = (
+            Value() if unread or default is None or ast.unparse(default.node) in ("...", "Ellipsis") else default.value
+        )
         origin = (Origin(scope.source.shown, node.lineno, scope.source.text(node)),)
         return wrapped(known(value), origin) if is_known(value) else value
     if package == "absl.flags" and function.startswith("DEFINE_"):
@@ -256,8 +311,7 @@ def _of_click(interpreter: Interpreter, arguments: list[CallArgument], node: ast
     if not named and not long:
         return Value()
     name = (named or [long[0].lstrip("-").replace("-", "_").lower()])[0]
-    own = isinstance(node.func, ast.Attribute) and node.func.attr == "argument"
-    own = own or getattr(node.func, "id", "") == "argument"
+    own = getattr(node.func, "attr", getattr(node.func, "id", "")) == "argument"
     on = {key: known(given[key].value) for key in ("is_flag", "multiple", "count", "required") if key in given}
     value: Value = Constant(None)
     if "default" in given:
@@ -271,8 +325,7 @@ def _of_click(interpreter: Interpreter, arguments: list[CallArgument], node: ast
     required = own and "default" not in given and on.get("required") is not False
     if required or on.get("required") or {"callback", "cls", "flag_value", "default_map"} & given.keys():
         value = Value()
-    listed = "nargs" in given or on.get("multiple")
-    value = value if is_known(value) or listed else Value()
+    value = value if is_known(value) else Value()
     interpreter.unread += [(name, source, node)] if "default" in given and not is_known(value) else []
     flags = (flag.lstrip("-").replace("-", "_") for text in texts for flag in text.split("/"))
     return Declared(name, _default_of(source, name, node, value, "click"), node, tuple(flags))
@@ -285,7 +338,7 @@ def _of_absl(
     interpreter: Interpreter, function: str, arguments: list[CallArgument], node: ast.Call, source: ScriptFile
 ) -> Value:
     """A flag of absl's, which its FLAGS have from then on."""
-    plain = [one for one in arguments if one.name is None]
+    plain = (one for one in arguments if one.name is None)
     given = {**dict(zip(("name", "default"), plain, strict=False)), **{one.name: one for one in arguments if one.name}}
     name, kind = known(given["name"].value) if "name" in given else None, function.removeprefix("DEFINE_")
     if not isinstance(name, str) or interpreter.certainty == OPTION:
@@ -310,10 +363,9 @@ def holder(name: str, value: Value) -> Value:
 
 
 def _change_flags(flags: ParsedArguments, given: list[Value], sets: bool) -> None:
-    """Take the flags that something names as unknown, all of them where reading cannot tell which; sets: it gives one
-    another default."""
+    """Take the flags that something names as unknown, or all of them; sets: it gives one another default."""
     of = getattr(given[0], "of", None) if given else None
-    named = known(of.pairs["name"] if isinstance(of, DictValue) and "name" in of.pairs else given[0] if given else None)
+    named = known(of.pairs.get("name") if isinstance(of, DictValue) else given[0] if given else None)
     listed = [named] if isinstance(named, str) else named if isinstance(named, list) else list(flags.parser.defaults)
     forget(flags.assigned, listed)
     if sets and isinstance(named, str) and len(given) == 2:
@@ -369,7 +421,7 @@ def _is_command(interpreter: Interpreter, node: ast.expr, by: Value, scope: Scop
     owner = interpreter.value(func.value, scope) if isinstance(func, ast.Attribute) else None
     group = isinstance(owner, ScriptFunction) and id(owner.node) in interpreter.commands
     made = getattr(owner, "name", name) if isinstance(owner, (LibraryName, LibraryObject)) else name
-    return method in COMMANDS and (group or _package(made) in names.TABLES["declares_options"])
+    return method in COMMANDS and (group or made.partition(".")[0] in names.TABLES["declares_options"])
 
 
 def _by_name(of: ScriptFunction | ScriptClass) -> bool:
@@ -384,14 +436,14 @@ def decorated(interpreter: Interpreter, of: ScriptFunction | ScriptClass, scope:
     found: Value = of
     for node in reversed(of.node.decorator_list) if not isinstance(of.node, ast.Lambda) else ():
         by, name = interpreter.value(node, scope), ast.unparse(node)
-        if isinstance(by, (LibraryName, LibraryObject)):
-            name = by.name
-        if isinstance(by, Declared) and isinstance(of, ScriptFunction):
+        if isinstance(by, Declared):
             declare(interpreter, by, of)
             continue
         if isinstance(of, ScriptFunction) and _is_command(interpreter, node, by, scope):
-            interpreter.commands.setdefault(id(of.node), ArgumentParser())
+            options = interpreter.commands.setdefault(id(of.node), ArgumentParser()).defaults
+            forget(options, list(options) if "default_map" in name or "cls=" in name else [])
             continue
+        name = by.name if isinstance(by, (LibraryName, LibraryObject)) else name
         if isinstance(by, LibraryName) and names.is_library(name):
             interpreter.note(name, node, scope, None)
         does = decorates(by.node, by.receiver is not None) if isinstance(by, ScriptFunction) else ""
@@ -506,18 +558,11 @@ def settings_of(holder: Value | None, longest: int) -> dict[str, Value]:
         has = holder.scope.names
     elif isinstance(holder, (ScriptObject, ScriptClass)):
         of = holder if isinstance(holder, ScriptClass) else holder.of
-        own = not (of.family() or of.library_base())
+        own = not of.family() and (of.library_base() or "collections").startswith(("collections", "typing."))
         bases = [one for one in of.lineage() if isinstance(one, ScriptClass)] if own else []
         has = {name: value for base in bases[::-1] for name, value in base.scope.names.items()}
         has |= holder.attributes if isinstance(holder, ScriptObject) and bases else {}
     return {k: v for k, v in has.items() if not k.startswith("_") and is_known(v) and len(repr(known(v))) <= longest}
-
-
-def names_read(parts: Iterable[ast.AST]) -> frozenset[str]:
-    """The names by which nodes may read what an object has: `args.size`, `getattr(args, "size")`."""
-    parts = (one for one in parts if isinstance(one, (ast.Attribute, ast.Constant)))
-    texts = (getattr(one, "attr", getattr(one, "value", None)) for one in parts)
-    return frozenset(one for one in texts if isinstance(one, str))
 
 
 # classes that make others of the settings that they are given
@@ -531,24 +576,7 @@ def sets_another(holder: Value, name: str) -> bool:
     own, part = holder.of.find("__setattr__"), holder.of.find(name)
     descriptor = isinstance(part, ScriptObject) and part.of.find("__set__") is not None
     made = isinstance(part, LibraryObject) and part.name == "property"
-    return descriptor or made or (isinstance(own, ScriptFunction) and not _sets_what_is_given(own.node))
-
-
-def _sets_what_is_given(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> bool:
-    """Whether a `__setattr__` surely sets the value that it is given: `object.__setattr__(self, key, value)`."""
-    given = [one.arg for one in function.args.args][1:3]
-    stored = {part.id for part in ast.walk(function) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
-    leaves = any(isinstance(part, ast.Return) for part in ast.walk(function))
-    if len(given) < 2 or leaves or stored & {*given} or isinstance(function.body, ast.expr):
-        return False
-    for one in function.body:
-        match one:
-            case ast.Expr(ast.Call(called, [*_, ast.Name(value)])) if value == given[1]:
-                if getattr(called, "attr", getattr(called, "id", "")) in SETS:
-                    return True
-            case ast.Assign([ast.Subscript(_, ast.Name(key))], ast.Name(value)) if [key, value] == given:
-                return True
-    return False
+    return descriptor or made or (isinstance(own, ScriptFunction) and not names.sets_what_is_given(own.node))
 
 
 def class_made(interpreter: Interpreter, made: ScriptClass, scope: Scope) -> None:
@@ -569,11 +597,4 @@ def changes_classes(meta: Value) -> bool:
     if {"__prepare__", "__getattribute__", "__setattr__"} & found.keys():
         return True
     methods = [found[name] for name in ("__new__", "__init__", "__call__") if name in found]
-    parts = [part for one in methods if isinstance(one, ScriptFunction) for part in ast.walk(one.node)]
-    stores = (part for part in parts if isinstance(getattr(part, "ctx", None), (ast.Store, ast.Del)))
-    for one in stores:
-        table = one.value if isinstance(one, ast.Subscript) else None
-        if isinstance(one, ast.Attribute) or (table is not None and not getattr(table, "attr", "").startswith("_")):
-            return True
-    called = (getattr(one.func, "attr", getattr(one.func, "id", "")) for one in parts if isinstance(one, ast.Call))
-    return any(one in (*SETS, "update", "pop", "setdefault") for one in called)
+    return names.sets_attributes(one.node for one in methods if isinstance(one, ScriptFunction))

@@ -39,7 +39,7 @@ from .abstract_values import (
     wrapped,
 )
 from .calls import CHANGING_TABLES, entered, set_attribute
-from .command_line import class_made, decorated, make_defaults
+from .command_line import class_made, decorated, make_defaults, rounds_that_declare
 from .expressions import BATCHES, EPOCHS, LISTED, OTHER, ROUNDS, binary, each_of, of_library, truth
 from .interpreter import (
     CERTAINTIES,
@@ -261,18 +261,19 @@ def _refuses(interpreter: Interpreter, block: list[ast.stmt], scope: Scope) -> b
 @executes(ast.For, ast.AsyncFor)
 def _for(interpreter: Interpreter, node: Any, scope: Scope) -> None:
     outer, interpreter.over = interpreter.over, None
-    kind, element = each_of(interpreter, node.iter, scope)
+    declared = rounds_that_declare(interpreter, node, scope)
+    kind, element = each_of(interpreter, node.iter, scope) if declared is None else (LISTED, declared)
+    most = len(declared.items) if declared is not None else ROUNDS
     interpreter.over = interpreter.over if kind == BATCHES else outer
     if interpreter.over is not outer:
         interpreter.note_batches("over")
     if counts_epochs(node, scope.source.text, EPOCHS in interpreter.loops, kind == OTHER):
         kind = EPOCHS
         _note_epochs(interpreter, node, scope)
-    rounds = element.items[:ROUNDS] if kind == LISTED and isinstance(element, ListValue) else [element]
-    followed = kind == LISTED and isinstance(element, ListValue) and element.closed and len(element.items) <= ROUNDS
+    rounds = element.items[:most] if kind == LISTED and isinstance(element, ListValue) else [element]
+    followed = kind == LISTED and isinstance(element, ListValue) and element.closed and len(element.items) <= most
     before = interpreter.names_of(scope)
-    if not followed:
-        _forget(interpreter, node.body, scope)
+    _forget(interpreter, [] if followed else node.body, scope)
     interpreter.loops.append(OTHER if kind == LISTED else kind)
     interpreter.repeats += not followed
     interpreter.breaks.append([])

@@ -29,7 +29,7 @@ from ..read_script.abstract_values import (
     is_known,
     known,
 )
-from ..read_script.command_line import OPTIONS, names_read
+from ..read_script.command_line import OPTIONS
 from ..read_script.expressions import truth
 from ..read_script.interpreter import (
     CERTAINTIES,
@@ -176,7 +176,7 @@ def _unread_defaults(account: Account) -> Iterator[tuple[Place, str]]:
     flow, listed = account.flow, {line.statement.place for line in account.listed}
     nodes = [node for one in flow.statements if account.reaches(one) for node in one.nodes]
     every = any(_gives_options(flow, node) for node in nodes if isinstance(node, ast.Call))
-    read, local = names_read(nodes), {one.id for one in nodes if isinstance(one, ast.Name)}
+    read, local = families.names_read(nodes), {one.id for one in nodes if isinstance(one, ast.Name)}
     for name, source, node in flow.interpreter.unread:
         texts = [one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str)]
         at, device = (source.shown, node.lineno), any(map(DEVICE.fullmatch, texts)) or "device" in name

@@ -147,6 +147,8 @@ UNKNOWN = [
     ("click", {"marks": CLICK.replace("0.3", "read()")}),
     ("click", {"call": "main(['--lr', '0.5'])"}),
     ("click", {"call": "main(default_map={'lr': 3})"}),
+    ("click", {"marks": CLICK.replace("command()", "command(context_settings={'default_map': {'lr': 3}})")}),
+    ("click", {"marks": CLICK.replace("command()", "command(cls=read)")}),
     ("typer", {**APP, "takes": "lr: float = typer.Option(...), hidden: int = 77"}),
     ("fire", {"call": "fire.Fire(main, command='--lr 3')"}),
     ("absl", {"before": FLAGS + "\nflags.mark_flag_as_required('lr')"}),

@@ -564,14 +564,14 @@ def sets_held(targets: Iterable[ast.expr], flow: Flow, held: Container[int], rea
 def _set_later(flow: Flow, name: str, open_: set[int]) -> bool:
     """Whether statements that say so themselves set an attribute of this name, and not where its object is made; one
     alone in a function without lines says nothing."""
-    found = dict[int, Statement]()
-    for of in (one.statement for one in flow.attributes.get(name, ())):
+    found: list[Statement] = []
+    for of in {id(one.statement): one.statement for one in flow.attributes.get(name, ())}.values():
         rank, _ = flow.interpreter.reached.get(id(of.node), (0, ()))
+        never = CERTAINTIES[rank] == OPTION or id(of.node) in flow.interpreter.unnamed
         targets = getattr(of.node, "targets", [getattr(of.node, "target", None)])
         stores = any(isinstance(part, ast.Attribute) and part.attr == name for part in targets)
-        if stores and CERTAINTIES[rank] != OPTION and not getattr(of.function, "name", "").startswith("__"):
-            found[id(of)] = of
-    return len(found) > 1 or any(of.function is None or id(of.function) in open_ for of in found.values())
+        found += [of] if stores and not never and not getattr(of.function, "name", "").startswith("__") else []
+    return len(found) > 1 or any(of.function is None or id(of.function) in open_ for of in found)
 
 
 def _has_state(holder: Value | None, flow: Flow) -> bool:

@@ -83,6 +83,8 @@ RUN = "class Run:\n    def train(self, lr=0.3, hidden=77):\n        train(lr, hi
 KEPT = "class Run:\n    def __init__(self, lr=0.3, hidden=77):\n        self.lr, self.hidden = lr, hidden\n"
 KEPT += "    def train(self):\n        train(self.lr, self.hidden)\n"
 HOLDERS = "LR = flags.DEFINE_float('lr', 0.3, 'a')\nHIDDEN = flags.DEFINE_integer('hidden', 77, 'b')\n"
+SETTINGS = "from dataclasses import dataclass\n@dataclass\nclass Settings:\n    lr: float = 0.3\n    hidden: int = 77\n"
+OF_CFG = "train(cfg.lr, cfg.hidden)"
 KNOWN = [
     ("click", {}),
     ("click", {"marks": CLICK.replace("0.3", "'0.3', type=float")}),
@@ -124,6 +126,28 @@ KNOWN = [
     ("fire", {"before": RUN, "call": "fire.Fire(Run)", "body": "pass"}),
     ("fire", {"before": RUN, "call": "fire.Fire(Run())", "body": "pass"}),
     ("fire", {"before": KEPT, "call": "fire.Fire(Run)", "body": "pass"}),
+    ("fire", {"imports": "import tyro", "call": "tyro.cli(main)"}),
+    (
+        "fire",
+        {
+            "imports": "import tyro",
+            "before": SETTINGS,
+            "takes": "cfg",
+            "body": OF_CFG,
+            "call": "main(tyro.cli(Settings))",
+        },
+    ),
+    (
+        "fire",
+        {
+            "imports": "import tyro",
+            "before": SETTINGS,
+            "takes": "cfg: Settings",
+            "body": OF_CFG,
+            "call": "cfg = tyro.cli(Settings)\n    main(cfg)",
+        },
+    ),
+    ("fire", {"imports": "from jsonargparse import CLI", "call": "CLI(main)"}),
     ("absl", {}),
     ("absl", {"before": HOLDERS, "body": "train(LR.value, HIDDEN.value)"}),
     ("absl", {"body": "train(FLAGS['lr'].value, FLAGS['hidden'].value)"}),
@@ -152,6 +176,17 @@ UNKNOWN = [
     ("typer", {**APP, "takes": "lr: float = typer.Option(...), hidden: int = 77"}),
     ("fire", {"call": "fire.Fire(main, command='--lr 3')"}),
     ("absl", {"before": FLAGS + "\nflags.mark_flag_as_required('lr')"}),
+    ("fire", {"imports": "import tyro", "call": "tyro.cli(main, args=['--lr', '3'])"}),
+    (
+        "fire",
+        {
+            "imports": "import tyro",
+            "before": SETTINGS,
+            "takes": "cfg",
+            "body": OF_CFG,
+            "call": "main(tyro.cli(Settings, default=read()))",
+        },
+    ),
     ("absl", {"before": FLAGS.replace("0.3", "None").replace("'the rate'", "'a', required=True")}),
 ]
 

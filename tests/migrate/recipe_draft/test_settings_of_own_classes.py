@@ -76,6 +76,7 @@ def built(size: str, attributes: bool) -> str:
     return f"def settings(args):\n    made = Config()\n    {sets.format(size)}\n    return made\n"
 
 
+NOT_CALLED = "def run(args):\n    cfg = settings(args)\n    cfg.hidden = 1\n    return cfg\n"
 UPDATED = "def settings(args):\n    made = Config()\n    made.update(hidden=77, lr=0.3)\n    return made\n"
 
 
@@ -98,6 +99,7 @@ UPDATED = "def settings(args):\n    made = Config()\n    made.update(hidden=77, 
         (BOTH + built("args.size", False), "cfg = settings(args)"),
         (OF_DICT + built("args.size", True), "cfg = settings(args)"),
         (BARE + built("args.size", True), "cfg = settings(args)"),
+        (BARE + built("args.size", True) + NOT_CALLED, "cfg = settings(args)"),
         ("", f"cfg = argparse.Namespace(**{TABLE})"),
         ("from types import SimpleNamespace", "cfg = SimpleNamespace(hidden=77, lr=0.3)"),
     ],

@@ -11,7 +11,7 @@ import re
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -305,6 +305,101 @@ def is_plain_decorator(name: str) -> bool:
     """Whether a decorator of this name, of a library or of Python, leaves what the function gives back as it is."""
     ends = name.endswith((".setter", ".deleter", ".getter"))
     return ends or is_library(name) or name.partition(".")[0] in TABLES["plain_decorators"]
+
+
+@lru_cache(maxsize=64)
+def gives_arguments(tree: ast.AST) -> bool:
+    """Whether a file puts arguments into `sys.argv`, or changes the defaults that a parser keeps; one that takes some
+    arguments out leaves a plain start as it is."""
+    for node in ast.walk(tree):
+        kept = node.value if isinstance(node, ast.Subscript) else node
+        named = isinstance(kept, ast.Attribute) and kept.attr in ("default", "_defaults")
+        own = getattr(getattr(kept, "value", None), "id", "") in ("self", "cls")
+        if named and not own and isinstance(getattr(node, "ctx", None), ast.Store):
+            return True
+        if isinstance(node, ast.Assign) and any(map(_of_argv, node.targets)) and not _only_less(node):
+            return True
+        if isinstance(node, ast.AugAssign) and _of_argv(node.target):
+            return True
+        method = node.func if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+        if method is not None and method.attr in ("append", "extend", "insert") and _of_argv(method.value):
+            return True
+    return False
+
+
+def _of_argv(node: ast.expr) -> bool:
+    of = node.value if isinstance(node, ast.Subscript) else node
+    return isinstance(of, ast.Attribute) and of.attr == "argv" and getattr(of.value, "id", "") == "sys"
+
+
+def _only_less(node: ast.Assign) -> bool:
+    """Whether what `sys.argv` gets has no arguments but those that it had: its name alone, a part of it, a filter."""
+    value = node.value
+    if isinstance(value, ast.List):
+        return len(value.elts) < (2 if isinstance(node.targets[0], ast.Attribute) else 1)
+    return _of_argv(value.generators[0].iter if isinstance(value, ast.ListComp) else value)
+
+
+def chosen_or_refused(tree: ast.AST) -> Iterator[tuple[str, list[Any]]]:
+    """The attributes of which a file takes some values and refuses all others, which it never sets, each with these
+    values: `if args.net == "a": … else: raise`."""
+    inner = {id(one) for node in ast.walk(tree) if isinstance(node, ast.If) for one in node.orelse}
+    attributes = [one for one in ast.walk(tree) if isinstance(one, ast.Attribute)]
+    written = {one.attr for one in attributes if not isinstance(one.ctx, ast.Load)}  # args.net = args.net.lower()
+    for node in (one for one in ast.walk(tree) if isinstance(one, ast.If) and id(one) not in inner):
+        options, values, block = set[str](), list[Any](), list[ast.stmt]([node])
+        while len(block) == 1 and isinstance(of := block[0], ast.If):
+            match of.test:
+                case ast.Compare(ast.Attribute(ast.Name(of_), name), [ast.Eq()], [ast.Constant(value)]) if (
+                    of_ != "self"
+                ):
+                    options.add(name)
+                    values.append(value)
+                case _:
+                    options |= {"", "another test"}
+            block = of.orelse
+        name = min(options) if len(options) == 1 else ""
+        if block and isinstance(block[-1], ast.Raise) and name and name not in written:
+            yield name, values
+
+
+def names_read(parts: Iterable[ast.AST]) -> frozenset[str]:
+    """The names by which nodes may read what an object has: `args.size`, `getattr(args, "size")`."""
+    parts = (one for one in parts if isinstance(one, (ast.Attribute, ast.Constant)))
+    texts = (getattr(one, "attr", getattr(one, "value", None)) for one in parts)
+    return frozenset(one for one in texts if isinstance(one, str))
+
+
+SETS = ("__setattr__", "setattr", "__setitem__")
+
+
+def sets_what_is_given(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> bool:
+    """Whether a `__setattr__` surely sets the value that it is given: `object.__setattr__(self, key, value)`."""
+    given = [one.arg for one in function.args.args][1:3]
+    stored = {part.id for part in ast.walk(function) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    leaves = any(isinstance(part, ast.Return) for part in ast.walk(function))
+    if len(given) < 2 or leaves or stored & {*given} or isinstance(function.body, ast.expr):
+        return False
+    for one in function.body:
+        match one:
+            case ast.Expr(ast.Call(called, [*_, ast.Name(value)])) if value == given[1]:
+                if getattr(called, "attr", getattr(called, "id", "")) in SETS:
+                    return True
+            case ast.Assign([ast.Subscript(_, ast.Name(key))], ast.Name(value)) if [key, value] == given:
+                return True
+    return False
+
+
+def sets_attributes(methods: Iterable[ast.AST]) -> bool:
+    """Whether methods set attributes or elements, but those of a table of their own: `cls._made[key] = made`."""
+    parts = [part for one in methods for part in ast.walk(one)]
+    stores = (part for part in parts if isinstance(getattr(part, "ctx", None), (ast.Store, ast.Del)))
+    for one in stores:
+        table = one.value if isinstance(one, ast.Subscript) else None
+        if isinstance(one, ast.Attribute) or (table is not None and not getattr(table, "attr", "").startswith("_")):
+            return True
+    called = (getattr(one.func, "attr", getattr(one.func, "id", "")) for one in parts if isinstance(one, ast.Call))
+    return any(one in (*SETS, "update", "pop", "setdefault") for one in called)
 
 
 # exceptions of a run on another machine, or of one that is stopped by hand

@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 
 from ...errors import Ambiguous, BadCheckpoint, BadInput, MsmigrateError
 from ...input_files import json_value, read_bytes
-from . import infer_layers, tensor_names
+from . import plan as plans
+from . import tensor_names
 from .formats.byte_copy import compare_checksums
 from .formats.pth_weights import TorchSource, is_module, read
 from .formats.reader import RUN, Checkpoint, Source, Tensor, product, read_at
 from .formats.registry import open_source
-from .infer_layers import AFFINE_NORM, BATCH_NORM, BATCH_NORM_3D, EMBEDDING, LINEAR, PRELU, RMS_NORM, Family
-from .plan import OWN
+from .plan import AFFINE_NORM, BATCH_NORM, BATCH_NORM_3D, EMBEDDING, LINEAR, OWN, PRELU, RMS_NORM, Family
 
 UNKNOWN = "no layer known"
 LARGEST_NOTE = 1 << 20  # bytes of a training run's note about itself
@@ -167,7 +167,7 @@ def _sum(tensors: Iterable[Tensor]) -> Sum:
 
 def _counted(names: Iterable[str], classes: Mapping[str, str]) -> dict[str, int]:
     """The classes of the modules that these tensors belong to, each with the number of its modules."""
-    modules = {infer_layers.split(name)[0]: classes[name] for name in names}
+    modules = {plans.split(name)[0]: classes[name] for name in names}
     counts: dict[str, int] = {}
     for label in modules.values():
         counts[label] = counts.get(label, 0) + 1
@@ -180,7 +180,7 @@ def _classes(checkpoint: Checkpoint) -> dict[str, str]:
     ways = tensor_names.by_structure(shapes) if checkpoint.framework == "mindspore" else {}
     owners = checkpoint.owners or {}
     found: dict[str, str] = {}
-    for module in infer_layers.modules({**shapes, **dict.fromkeys(checkpoint.refused, ())}):
+    for module in plans.modules({**shapes, **dict.fromkeys(checkpoint.refused, ())}):
         for leaf in module.leaves:
             name = f"{module.path}.{leaf}" if module.path else leaf
             way = ways.get(name)

@@ -12,21 +12,29 @@ from typing import Any, NamedTuple
 from ...errors import Ambiguous, BadCheckpoint, MsmigrateError, Unsupported
 from ...mappings.state_names import Crossing, find, layer_states, part_of_weight
 from ...mappings.verb_registry import SHAPES
-from . import infer_layers
+from . import plan as plans
 from .formats.reader import MAX_NAME, Checkpoint, Shape, Tensor, product
-from .infer_layers import (
+from .plan import (
     ATTENTION,
     DECODER_LAYER,
+    DROP,
     ENCODER_LAYER,
+    OWN,
     RARE,
     RECURRENT,
     RECURRENT_CELL,
+    REFUSE,
+    Entry,
     Family,
     Module,
+    Net,
+    Owners,
+    crossed,
+    drop_tied,
     families,
+    size,
     split,
 )
-from .plan import DROP, OWN, REFUSE, Entry, Net, Owners, crossed, drop_tied, size
 from .user_map import Names
 
 # Bases that have no tensors of their own: the tensors of a subclass are its own.
@@ -55,14 +63,14 @@ def entries(
     names.match((*checkpoint.tensors, *checkpoint.refused))
     settled: dict[str, Entry] = {}
     there = parts_there(checkpoint.tensors, net or ())
-    for module in infer_layers.modules(shapes | dict.fromkeys(checkpoint.refused, ())):
+    for module in plans.modules(shapes | dict.fromkeys(checkpoint.refused, ())):
         own = {leaf: part_of_weight(joined(module.path, leaf)) for leaf in module.leaves}
         states: States
         try:
-            if infer_layers.computed(module) and (parts or there.issuperset(joined(module.path, leaf) for leaf in own)):
+            if plans.computed(module) and (parts or there.issuperset(joined(module.path, leaf) for leaf in own)):
                 owner, states = OWN, {leaf: Crossing(name) for leaf, name in own.items()}
             else:
-                infer_layers.check_plain(module)
+                plans.check_plain(module)
                 owner, states = _of_layer(module, names, net, owners)
         except MsmigrateError as error:
             owner, states = OWN, dict.fromkeys(module.leaves, error)

@@ -34,10 +34,9 @@ from ...errors import BadInput
 from ...mappings.state_names import layer_states
 from ...mappings.verb_registry import SHAPES
 from ...printable import quoted
-from . import infer_layers
+from . import plan as plans
 from .formats.reader import Shape
-from .infer_layers import Module, split
-from .plan import Net, Owners
+from .plan import Module, Net, Owners, split
 
 Signature = tuple[tuple[str, Shape], ...]  # the tensors of one module, under MindSpore's names within it
 
@@ -61,7 +60,7 @@ def infer(shapes: Mapping[str, Shape], owners: Owners | None, net: Net) -> Infer
         cells.setdefault(path, {})[leaf] = shape
     modules = [
         (module.path, found)
-        for module in infer_layers.modules(shapes)
+        for module in plans.modules(shapes)
         if (found := _signatures(module, (owners or {}).get(module.path)))
     ]
     theirs = [(path, _signature(leaves)) for path, leaves in cells.items()]

@@ -13,6 +13,7 @@ from ..source_files import ScriptFile
 
 LARGEST = 10_000  # letters of a string, and nested values; anything larger is not followed
 MOST_BASES = 100  # of a class
+LOOKING_UP = ("get", "__getitem__", "pop", "setdefault", "__getattr__", "__getattribute__")  # what a table has
 MOST_AMONG, DEEPEST = 100, 8  # objects that an unknown one may be; tables in tables
 
 
@@ -263,9 +264,12 @@ class ScriptClass(Value):
     def computes(self) -> bool:
         """Whether reading an attribute of its objects computes it, by methods of its own: `return self[key] / 2`."""
         own = self.find("__getattr__")
-        parts = ast.walk(own.node) if isinstance(own, ScriptFunction) else ()
+        parts = list(ast.walk(own.node)) if isinstance(own, ScriptFunction) else []
         sums = any(isinstance(one, ast.Return) and isinstance(one.value, ast.BinOp) for one in parts)
-        return sums or self.find("__getattribute__") is not None
+        bases = [base for of in self.lineage() if isinstance(of, ScriptClass) for base in of.node.bases]
+        table = any(getattr(one, "id", getattr(one, "attr", "")).lower().endswith("dict") for one in bases)
+        looks = any(isinstance(one, ast.Subscript) or getattr(one, "attr", "") in LOOKING_UP for one in parts)
+        return sums or (table and bool(parts) and not looks) or self.find("__getattribute__") is not None
 
     def fields(self) -> dict[str, ast.AnnAssign]:
         """The fields of a class of settings, a base's before its own, by their names: `rate: float = 0.1`."""
@@ -281,8 +285,8 @@ class ScriptClass(Value):
         by_place = (one.value for one in arguments if one.name is None)
         given = dict(zip(places, by_place, strict=False))
         for one in arguments:
-            if isinstance(one.value, DictValue) and one.name == "**":
-                given |= one.value.pairs
+            if isinstance(one.value, DictValue) and (one.name == "**" or (one.name is None and not places)):
+                given |= one.value.pairs  # of a class that derives from dict too
             elif one.name in ("*", "**"):  # any of them
                 given = dict.fromkeys(self.fields(), Value()) | given
         return given | {one.name: one.value for one in arguments if one.name}
@@ -331,6 +335,7 @@ class ArgumentParser(Value):
     defaults: dict[str, Value] = field(default_factory=dict)
     declared: set[str] = field(default_factory=set)  # by add_argument: the first default of a name counts
     of_files: bool = False  # whether a file gives its arguments other defaults
+    flags: dict[str, str] = field(default_factory=dict)  # of a command line, with the name that each sets
 
 
 @dataclass(eq=False)
@@ -344,13 +349,20 @@ class ParsedArguments(Value):
         """The value of `args.name`."""
         return self.assigned[name] if name in self.assigned else self.parser.defaults.get(name, Value())
 
+    def arguments(self) -> list[CallArgument]:
+        """These, as the arguments of a function that a package calls with them."""
+        return [CallArgument(name, ast.Constant(None), self.get(name)) for name in self.parser.defaults]
+
     def given(self, arguments: list[CallArgument]) -> ParsedArguments:
-        """These, as parse_args returns them for its own arguments: words and namespaces make options unknown."""
+        """These, as parse_args returns them for its own arguments, which make options unknown."""
         for argument in arguments:
             words = known(argument.value) if argument.name in (None, "args") else None
             if isinstance(words, (list, tuple)):
-                texts = (word for word in words if isinstance(word, str) and word.startswith("-"))
-                forget(self.assigned, [text.partition("=")[0].lstrip("-").replace("-", "_") for text in texts])
+                texts = [word for word in words if isinstance(word, str) and word.startswith("-")]
+                texts = [text.partition("=")[0].lstrip("-").replace("-", "_") for text in texts]
+                pairs = [(text, flag) for text in texts for flag in self.parser.flags]
+                given = [flag for text, flag in pairs if text[:1] == flag or flag.startswith(text)]
+                forget(self.assigned, [self.parser.flags[flag] for flag in given])
             elif argument.name not in (None, "args"):
                 forget(self.assigned, self.parser.defaults)
         return self
@@ -418,13 +430,7 @@ def weight(value: Value | None) -> int:
     total, waiting = 1, [value]
     while waiting and total <= LARGEST:
         found = waiting.pop()
-        inner = (
-            found.items
-            if isinstance(found, ListValue)
-            else found.pairs.values()
-            if isinstance(found, DictValue)
-            else ()
-        )
+        inner = found.items if isinstance(found, ListValue) else getattr(found, "pairs", {}).values()
         if isinstance(found, Constant):
             content = found.value
             total += len(content) // 64 if isinstance(content, (str, bytes)) else 0
@@ -467,11 +473,7 @@ def known(value: Value | None, default: Any = None) -> Any:
 
 def is_known(value: Value | None) -> bool:
     """Whether the value is known."""
-    try:
-        plain(value)
-    except NotConstant:
-        return False
-    return True
+    return known(value, NotConstant) is not NotConstant
 
 
 def is_none(value: Value | None) -> bool:
@@ -498,9 +500,7 @@ def wrapped(value: Any, origins: Origins = ()) -> Value:
 def origins(*values: Value | None) -> Origins:
     """Where all of them come from, each place once."""
     found: dict[Origin, None] = {}
-    for value in values:
-        if value is None:
-            continue
+    for value in (one for one in values if one is not None):
         found |= dict.fromkeys(value.origins)
         for item in value.items[:20] if isinstance(value, ListValue) else ():  # items of items are not searched
             found |= dict.fromkeys(item.origins)
@@ -582,11 +582,8 @@ def _in_all(values: list[Value], everywhere: bool) -> Value:
 
 def _is_tool(values: list[Value]) -> bool:
     """Whether these are one object of a library that is neither torch's nor a class's, such as a logger's run."""
-    made = [
-        one
-        for one in values
-        if isinstance(one, LibraryObject) and not one.family and one.name and not is_class(one.name)
-    ]
+    objects = (one for one in values if isinstance(one, LibraryObject) and not one.family)
+    made = [one for one in objects if one.name and not is_class(one.name)]
     return bool(made) and len(made) == len(values) and len({one.name for one in made}) == 1
 
 

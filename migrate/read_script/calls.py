@@ -45,20 +45,25 @@ from .command_line import (
     FIELDS,
     PARSERS_OF_ARGUMENTS,
     PARSES,
+    Declared,
+    as_command,
+    declare,
     default_of_field,
     forget_defaults,
     hyperparameters,
+    launch,
     of_command_line,
+    of_launcher,
     of_namespace,
     of_parser,
     parents_of,
     parsed_settings,
     sets_another,
+    updated_by,
 )
 from .expressions import attribute, builtin, joined, of_math, of_text
 from .interpreter import (
     DEFAULT,
-    FORGETS,
     OPTION,
     PERHAPS,
     Interpreter,
@@ -89,6 +94,9 @@ def _call(interpreter: Interpreter, node: ast.Call, scope: Scope) -> Value:
     else:
         function = interpreter.value(node.func, scope)
         function = function.other or function
+    if isinstance(function, Declared) and node.args:
+        return declare(interpreter, function, interpreter.value(node.args[0], scope))
+    launch(interpreter, function, node, scope)
     arguments = _arguments(interpreter, node, scope)
     method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
     if method in ("step", "backward") and _family(receiver or Value())[0] != names.SCHEDULE:
@@ -96,7 +104,7 @@ def _call(interpreter: Interpreter, node: ast.Call, scope: Scope) -> Value:
     if isinstance(function, LibraryName):
         return _of_library(interpreter, function.name, node, scope, arguments)
     if isinstance(function, ScriptFunction):
-        found = interpreter.call(function, _placed(arguments, scope))
+        found = interpreter.call(function, as_command(interpreter, function, _placed(arguments, scope)))
         if isinstance(found, ScriptObject) and is_decorated(function.node, "classmethod") and _made_in(found, function):
             found.node, found.source = node, scope.source  # the class's own way to make it
         return found
@@ -108,6 +116,8 @@ def _call(interpreter: Interpreter, node: ast.Call, scope: Scope) -> Value:
             kept = {one.name: one.value for one in arguments if one.name in KEPT_BY_TRAINERS}
             made.attributes = kept | made.attributes
         return made
+    if isinstance(of := getattr(function, "of", None), ArgumentParser) and receiver is None:
+        return of_parser(interpreter, of, "add_argument", arguments, node, scope.source)  # by another name
     if isinstance(function, (LibraryObject, ScriptObject)) and receiver is None:
         if isinstance(function, LibraryObject) and not function.family and names.is_class(function.name):
             interpreter.note(f"{function.name}.__call__", node, scope, arguments, function)
@@ -182,6 +192,10 @@ def _of_library(
     values = [argument.value for argument in arguments]
     if name in PARSERS_OF_ARGUMENTS:
         return parents_of(arguments)
+    if name in ("argparse.Namespace", "types.SimpleNamespace") and all(one.name not in UNNAMED for one in arguments):
+        return ParsedArguments(ArgumentParser({one.name: one.value for one in arguments if one.name}))
+    if (of_options := of_launcher(interpreter, name, arguments, node, scope)) is not None:
+        return of_options
     if name.endswith(FROM_ARGUMENTS):
         name, arguments = name.rpartition(".")[0], of_namespace(arguments, None)
     if (name in _SAME or name.endswith(ADDS_ARGUMENTS)) and values:
@@ -287,9 +301,11 @@ def _method(
     for one in value.among if keep and method in (*names.TABLES["list_changes"], *CHANGING_TABLES, "sort") else ():
         forget_inside(one)
     if method in CHANGING_TABLES and keep and is_table(value, method):
-        set_attribute(interpreter, value, None, Value(), scope)
+        given = updated_by(arguments) if method == "update" and isinstance(value, ScriptObject) else None
+        for key, one in (given if given is not None else {None: Value()}).items():
+            set_attribute(interpreter, value, key, one, scope)
     if isinstance(value, ArgumentParser):
-        return of_parser(value, method, arguments, node, scope.source, keep)
+        return of_parser(interpreter, value, method, arguments, node, scope.source)
     if isinstance(value, ListValue):
         if keep and interpreter.certainty == PERHAPS and _may_change(value, method, values):
             return Value()
@@ -304,6 +320,8 @@ def _method(
         return interpreter.make(value, of_namespace(arguments, value), node, scope)
     if isinstance(value, ScriptClass) and f".{method}" == ADDS_ARGUMENTS and values:
         return values[0]
+    if value is interpreter.flags and method == "set_default" and len(values) == 2:
+        set_attribute(interpreter, value, known(values[0]), values[1], scope)
     if isinstance(value, (ParsedArguments, ScriptModule, ScriptClass, ScriptFunction)):
         return _loader_inside(values) or Value()
     if method in PARSES:
@@ -364,6 +382,8 @@ def _of_python(interpreter: Interpreter, name: str, node: ast.Call, scope: Scope
         return _super(scope) if name == "super" else LibraryObject("", name=name)
     if name in ("globals", "locals", "vars") and not values and (name == "globals" or scope.parent is None):
         return ScriptModule(scope.top())
+    if name == "locals" and not values:
+        return DictValue({key: one for key, one in scope.names.items() if not key.startswith("__")}, more=True)
     if name in ("iter", "enumerate", "zip", "next", "list", "tuple") and values:
         found = _loader_inside(values)
         if found is not None:
@@ -489,29 +509,6 @@ def _of_items(items: ListValue, method: str, values: list[Value], keep: bool) ->
     elif method not in ("index", "count"):
         items.forget()
     return Value()
-
-
-def decorated(interpreter: Interpreter, of: ScriptFunction | ScriptClass, scope: Scope) -> Value:
-    """What the decorators make of a function or a class: a wrapper that only hands on is that function itself."""
-    found: Value = of
-    for node in reversed(of.node.decorator_list) if not isinstance(of.node, ast.Lambda) else ():
-        by, name = interpreter.value(node, scope), ast.unparse(node)
-        if isinstance(by, (LibraryName, LibraryObject)):
-            name = by.name
-        if isinstance(by, LibraryName) and names.is_library(name):
-            interpreter.note(name, node, scope, None)
-        does = syntax.decorates(by.node, by.receiver is not None) if isinstance(by, ScriptFunction) else ""
-        given, made = [CallArgument(None, ast.Constant(None), found)], Value()
-        if isinstance(by, ScriptClass):
-            made = interpreter.make(by, given, ast.copy_location(ast.Call(node, [], []), node), scope)
-        elif isinstance(by, ScriptFunction) and (does == syntax.CALLS or isinstance(of, ScriptClass)):
-            made = interpreter.call(by, given)
-        elif does not in (syntax.PASSES, syntax.KEEPS) and not names.is_plain_decorator(name):
-            interpreter.altered.add(id(of.node))
-            for forget_again in FORGETS if not does else ():
-                forget_again(interpreter, of) if isinstance(of, ScriptFunction) else None  # a library may call it
-        found = made if type(made) is not Value else found
-    return found
 
 
 @executes(ast.Expr)

@@ -17,9 +17,9 @@ from typing import Any
 
 from ...mappings.aliases import row_of
 from .. import library_names as names
-from ..library_names import MODULE, OPTIMIZER, SCHEDULE, is_class
 from .abstract_values import (
     LARGEST,
+    ArgumentParser,
     Constant,
     DictValue,
     LibraryName,
@@ -48,7 +48,7 @@ from .abstract_values import (
     with_other,
     wrapped,
 )
-from .command_line import CHANGED_DEFAULTS, forget_defaults
+from .command_line import ADDS_AN_ARGUMENT, CHANGED_DEFAULTS, forget_defaults, holder
 from .interpreter import Interpreter, evaluates, is_decorated, is_property, is_table
 from .syntax import assigned_in
 
@@ -82,26 +82,30 @@ def _attribute(interpreter: Interpreter, node: ast.Attribute, scope: Scope) -> V
     return attribute(interpreter, interpreter.value(node.value, scope), node.attr)
 
 
-def of_library(name: str) -> Value:
-    """What a library has by this name: a number or numbers, where they are known."""
+def of_library(interpreter: Interpreter, name: str) -> Value:
+    """What a library has by this name: a number or numbers, where they are known; absl's flags."""
+    if name == "absl.flags.FLAGS":
+        return interpreter.flags
     found = names.TABLES["constants"].get(name.replace("timm.data.constants.", "timm.data."))
     return LibraryName(name) if found is None else wrapped(found)
 
 
 def attribute(interpreter: Interpreter, value: Value, name: str) -> Value:
     """The value of `value.name`."""
-    if value.other is not None:
-        value = value.other
+    value = value.other or value
     if name == "__dict__" and isinstance(value, HAVE_NAMES):
         return value
     if isinstance(value, LibraryName):
-        return of_library(f"{value.name}.{name}")
+        return of_library(interpreter, f"{value.name}.{name}")
     if isinstance(value, ScriptFunction) and name in CHANGED_DEFAULTS:
         forget_defaults(interpreter, value, name)  # its elements may be written
     if isinstance(value, ScriptModule):
-        return value.scope.names.get(name) or interpreter.file(f"{_dotted(value)}.{name}") or Value()
+        within = known(value.scope.names.get("__name__")) or ""
+        return value.scope.names.get(name) or interpreter.file(f"{within}.{name}") or Value()
     if isinstance(value, ParsedArguments):
         return value.get(name)
+    if isinstance(value, ArgumentParser):
+        return LibraryObject("", of=value) if name in ADDS_AN_ARGUMENT else Value()
     if isinstance(value, ScriptClass):
         method = value.find(name)
         if isinstance(method, ScriptFunction) and is_decorated(method.node, "classmethod"):
@@ -139,7 +143,8 @@ def _subscript(interpreter: Interpreter, node: ast.Subscript, scope: Scope) -> V
     value, key = interpreter.value(node.value, scope), interpreter.value(node.slice, scope)
     at = known(key)
     if isinstance(at, str) and is_table(value, "__getitem__"):
-        return attribute(interpreter, value, at)
+        found = attribute(interpreter, value, at)
+        return holder(at, found) if value is interpreter.flags else found
     if isinstance(value, LibraryName) and value.name == "sys.modules" and isinstance(at, str):
         return interpreter.file(at) or LibraryName(at)
     if isinstance(value, LibraryName) and isinstance(at, str) and at.isidentifier():
@@ -305,7 +310,7 @@ def _lambda(interpreter: Interpreter, node: ast.Lambda, scope: Scope) -> Value:
 
 
 @evaluates(ast.Starred, ast.Await)
-def _inside(interpreter: Interpreter, node: ast.Starred | ast.Await, scope: Scope) -> Value:
+def _inside(interpreter: Interpreter, node: Any, scope: Scope) -> Value:
     return interpreter.value(node.value, scope)
 
 
@@ -394,17 +399,11 @@ def each_of(interpreter: Interpreter, node: ast.expr, scope: Scope) -> tuple[str
         return BATCHES, LibraryObject(names.TENSOR)
     if isinstance(value, ListValue) and value.closed and value.ordered and 0 < len(value.items) <= ROUNDS:
         return LISTED, value
-    if isinstance(value, LibraryObject) and value.family == names.TENSOR:
-        return OTHER, value
-    if isinstance(value, LibraryObject) and value.family == names.MODULE:
-        return OTHER, LibraryObject("")
+    if isinstance(value, LibraryObject) and value.family in (names.TENSOR, names.MODULE):
+        return OTHER, value if value.family == names.TENSOR else LibraryObject("")
     if not is_known(value) and names.habit(scope.source.text(node).rpartition(".")[2]) == names.LOADER:
         return BATCHES, LibraryObject(names.TENSOR)
     return OTHER, Value(among=inside(value))
-
-
-def _dotted(module: ScriptModule) -> str:
-    return known(module.scope.names.get("__name__")) or ""
 
 
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
@@ -486,7 +485,7 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
         return joined([left, right])  # Path(folder) / name
     if isinstance(op, ast.Pow):
         return _compute(_power, left, right)
-    if isinstance(op, ast.Mod) and isinstance(left, Constant) and isinstance(left.value, (str, bytes)):
+    if isinstance(op, ast.Mod) and isinstance(known(left), (str, bytes)):
         return Value()  # a format string may ask for a gigabyte of spaces
     if isinstance(op, ast.Mod) and type(left) is Value and known(right) == 1:
         return Constant(0, origins=origins(right))  # of a counter
@@ -531,7 +530,7 @@ def compare(op: ast.cmpop, left: Value, right: Value) -> Value:
 
 
 def _is_object(value: Value) -> bool:
-    made = isinstance(value, LibraryObject) and (bool(value.family) or is_class(value.name))
+    made = isinstance(value, LibraryObject) and (bool(value.family) or names.is_class(value.name))
     return made or isinstance(value, (ListValue, DictValue, ScriptObject, LibraryName))
 
 
@@ -544,7 +543,8 @@ def truth(value: Value) -> bool | None:
     if isinstance(value, DictValue):
         return bool(value.pairs) or None
     if isinstance(value, LibraryObject):
-        return value.family in (MODULE, OPTIMIZER, SCHEDULE) or (not value.family and _is_object(value)) or None
+        made = value.family in (names.MODULE, names.OPTIMIZER, names.SCHEDULE)
+        return made or (not value.family and _is_object(value)) or None
     return True if isinstance(value, ScriptObject) and not value.of.find("__len__") else None
 
 

@@ -22,6 +22,7 @@ from .. import library_names as names
 from ..source_files import ScriptFile, read_script_file
 from . import syntax
 from .abstract_values import (
+    ArgumentParser,
     CallArgument,
     Constant,
     DictValue,
@@ -111,7 +112,6 @@ class Interpreter:
         self.not_there: dict[str, tuple[str, int]] = {}  # module -> file and line of the import
         self.unreadable: dict[str, str] = {}  # file -> why
         self.libraries: set[str] = set()
-        # what was seen
         self.seen: list[LibraryUse] = []
         self.epochs: list[tuple[Value, Origin, str]] = []  # the bound of a loop over epochs, its place, how sure
         self.rates: list[tuple[Origin, str]] = []  # where a learning rate is set by hand, and how surely
@@ -135,6 +135,9 @@ class Interpreter:
         self.yields: dict[int, bool] = {}  # whether a function is a generator
         self.modules: dict[str, frozenset[str]] = {}  # by file: what is a module by its use
         self.runs: dict[int, int] = {}
+        # options of functions that a package calls by the command line, by node; flags; defaults that were not read
+        self.commands: dict[int, ArgumentParser] = {}
+        self.flags, self.unread = ParsedArguments(ArgumentParser()), list[tuple[str, ScriptFile, ast.Call]]()
         self.altered: set[int] = set()  # functions whose plain results a decorator may change
         self.returns: list[list[tuple[int, Value]]] = []
         self.unnamed: set[int] = set()  # nodes of functions that nothing names, whose uses are left out
@@ -144,8 +147,6 @@ class Interpreter:
         self.never: set[int] = set()  # the statements of such branches
         self.alone = False  # whether a function is read that nothing names
         self.otherwise = ""  # the condition under which the last `if` did not return a value
-
-    # files
 
     def read(self, path: Path) -> None:
         """Read the script, then the functions that it does not call itself."""
@@ -159,7 +160,7 @@ class Interpreter:
         while position < len(self.functions) and self.spent <= BUDGET:
             waiting = list(self.functions.values())[position:]  # reading one may define others
             position += len(waiting)
-            waiting.sort(key=lambda one: (id(one.node) in alone, not one.prepares))
+            waiting.sort(key=lambda one: (id(one.node) in alone, id(one.node) not in self.commands, not one.prepares))
             self._uncalled(waiting, before, alone)
         self.certainty, self.alone = before, False
         if self.spent > BUDGET:
@@ -181,7 +182,9 @@ class Interpreter:
             for forget in FORGETS if name != "__init__" else ():  # a library may call it any number of times
                 forget(self, again)
             self.alone = id(function.node) in alone
-            self.call(again, [], by_script=False)
+            options = self.commands.get(id(function.node))
+            given = ParsedArguments(options).arguments() if options is not None else []
+            self.call(again, given, by_script=options is not None)
 
     def living(self) -> Interpreter:
         """A copy without the uses in functions that nothing names, and in what only another script runs."""
@@ -292,8 +295,6 @@ class Interpreter:
         """Whether a qualified name is of a file or a package that was looked for and not found."""
         return any(name.startswith(f"{one}.") for one in self.not_there)
 
-    # dispatch by node
-
     def value(self, node: ast.expr | None, scope: Scope) -> Value:
         """The value of an expression."""
         self.spent += 1
@@ -390,8 +391,6 @@ class Interpreter:
         self.spent += len(scope.names) // 16
         return dict(scope.names)
 
-    # uses of libraries
-
     def note(
         self, name: str, node: ast.expr, scope: Scope, arguments: list[CallArgument] | None, receiver: Any = None
     ) -> LibraryUse:
@@ -431,7 +430,7 @@ class Interpreter:
     def handed_on(self, function: ScriptFunction) -> None:
         """Read a function of the script that is an argument, if nobody has called it yet."""
         if id(function.node) not in self.runs:
-            self.call(function, [], by_script=None)
+            self.call(function, [], by_script=True if id(function.node) in self.commands else None)
 
     def call(self, function: ScriptFunction, arguments: list[CallArgument], by_script: bool | None = True) -> Value:
         """The result of a function of the script for these arguments; by_script: whether the script calls it, so that

@@ -38,8 +38,8 @@ from .abstract_values import (
     with_other,
     wrapped,
 )
-from .calls import CHANGING_TABLES, decorated, entered, set_attribute
-from .command_line import class_made, make_defaults
+from .calls import CHANGING_TABLES, entered, set_attribute
+from .command_line import class_made, decorated, make_defaults, rounds_that_declare
 from .expressions import BATCHES, EPOCHS, LISTED, OTHER, ROUNDS, binary, each_of, of_library, truth
 from .interpreter import (
     CERTAINTIES,
@@ -261,18 +261,19 @@ def _refuses(interpreter: Interpreter, block: list[ast.stmt], scope: Scope) -> b
 @executes(ast.For, ast.AsyncFor)
 def _for(interpreter: Interpreter, node: Any, scope: Scope) -> None:
     outer, interpreter.over = interpreter.over, None
-    kind, element = each_of(interpreter, node.iter, scope)
+    declared = rounds_that_declare(interpreter, node, scope)
+    kind, element = each_of(interpreter, node.iter, scope) if declared is None else (LISTED, declared)
+    most = len(declared.items) if declared is not None else ROUNDS
     interpreter.over = interpreter.over if kind == BATCHES else outer
     if interpreter.over is not outer:
         interpreter.note_batches("over")
     if counts_epochs(node, scope.source.text, EPOCHS in interpreter.loops, kind == OTHER):
         kind = EPOCHS
         _note_epochs(interpreter, node, scope)
-    rounds = element.items[:ROUNDS] if kind == LISTED and isinstance(element, ListValue) else [element]
-    followed = kind == LISTED and isinstance(element, ListValue) and element.closed and len(element.items) <= ROUNDS
+    rounds = element.items[:most] if kind == LISTED and isinstance(element, ListValue) else [element]
+    followed = kind == LISTED and isinstance(element, ListValue) and element.closed and len(element.items) <= most
     before = interpreter.names_of(scope)
-    if not followed:
-        _forget(interpreter, node.body, scope)
+    _forget(interpreter, [] if followed else node.body, scope)
     interpreter.loops.append(OTHER if kind == LISTED else kind)
     interpreter.repeats += not followed
     interpreter.breaks.append([])
@@ -591,7 +592,7 @@ def _importfrom(interpreter: Interpreter, node: ast.ImportFrom, scope: Scope) ->
             continue
         inside = own.scope.names.get(alias.name) if isinstance(own, ScriptModule) else None
         inside = inside or interpreter.file(f"{base}.{alias.name}" if base else alias.name) if own or not base else None
-        found = inside or (Value() if own or node.level else of_library(f"{base}.{alias.name}"))
+        found = inside or (Value() if own or node.level else of_library(interpreter, f"{base}.{alias.name}"))
         lacks = isinstance(own, ScriptModule) and not own.scope.stars and not may_define(own.scope, alias.name)
         if inside is None and (lacks or not base):
             whole = f"{base}.{alias.name}" if lacks else f"{'.' * node.level}{alias.name}"

@@ -22,12 +22,14 @@ from ..read_script.abstract_values import (
     LibraryName,
     LibraryObject,
     LibraryUse,
+    ParsedArguments,
     ScriptFunction,
     ScriptObject,
     Value,
     is_known,
     known,
 )
+from ..read_script.command_line import OPTIONS
 from ..read_script.expressions import truth
 from ..read_script.interpreter import (
     CERTAINTIES,
@@ -47,8 +49,10 @@ from .data_flow import Flow, Statement
 from .data_section import data
 from .lightning import Fit
 from .optimizer_sections import unread_model
-from .passed_over import changes_library, reason
-from .recipe_entries import ASK, MODELS, Comment, Entry, Place, calls, number, place, sources
+from .passed_over import RUNS, changes_library, is_part, reason
+from .paths import without_a_pass
+from .recipe_entries import ASK, DEVICE, MODELS, Comment, Entry, Place, calls, number, place, shown, sources
+from .relevance import KNOWN
 from .roles import WRAPPERS
 from .statement_verdicts import Account
 from .trained_model import several_train, trained
@@ -63,6 +67,7 @@ LEFT = """\
 # What else the script does, with the line. The recipe does not run until each is resolved: remove a line when you have
 # dealt with it, or move it under ignore: where it is not to count. A new head, frozen layers and groups of parameters
 # have keys of their own, which recipes/fine_tuning.yaml explains."""
+UNREAD_DEFAULT = "reading cannot tell this default"
 OTHERS = "for your own model: msmigrate parity-step RECIPE --torch FILE.py:FUNCTION --mindspore FILE.py:FUNCTION"
 
 
@@ -157,12 +162,34 @@ def _read_again(interpreter: Interpreter) -> None:
         if isinstance(value.node, ast.Lambda):
             interpreter.value(value.node, value.scope)
         else:
-            interpreter.call(value, [], by_script=None)
+            interpreter.call(value, [], by_script=True if id(value.node) in interpreter.commands else None)
     for name, one in kept.items():
         setattr(interpreter, name, one)
     first = {one for one in interpreter.varied - varied if one not in before or type(before[one][1]) is Value}
     interpreter.varied -= first  # what had no value has its only one
     interpreter.certainty = certainty
+
+
+def _unread_defaults(account: Account) -> Iterator[tuple[Place, str]]:
+    """The options whose default stands in the script, and reading cannot tell it, where what trains reads them: the
+    place of each, and its words."""
+    flow, listed = account.flow, {line.statement.place for line in account.listed}
+    nodes = [node for one in flow.statements if account.reaches(one) for node in one.nodes]
+    every = any(_gives_options(flow, node) for node in nodes if isinstance(node, ast.Call))
+    read, local = families.names_read(nodes), {one.id for one in nodes if isinstance(one, ast.Name)}
+    for name, source, node in flow.interpreter.unread:
+        texts = [one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+        at, device = (source.shown, node.lineno), any(map(DEVICE.fullmatch, texts)) or "device" in name
+        parameter = getattr(node.func, "attr", getattr(node.func, "id", "")) in OPTIONS and name in local
+        if (not name or name in read or parameter or every) and at not in listed and not device:
+            yield at, f"{shown(source.text(node))} [{UNREAD_DEFAULT}]"
+
+
+def _gives_options(flow: Flow, call: ast.Call) -> bool:
+    """Whether a call gives all options to something that was not read, which may read any of them."""
+    given = (flow.value(one) for one in (*call.args, *(k.value for k in call.keywords)))
+    unread = flow.function_of(call) is None and getattr(call.func, "id", "") not in (*KNOWN, "vars", "dict")
+    return unread and not flow.passed(call.func) and any(isinstance(one, ParsedArguments) for one in given)
 
 
 def accumulate(interpreter: Interpreter) -> tuple[int, list[str], set[str]]:
@@ -270,6 +297,18 @@ class Draft:
             yield flow.ended, "too much to follow from here on: the rest of the script is not accounted for"
         for line in self.account.listed:
             yield line.statement.place, line.text
+        yield from _unread_defaults(self.account)
+        yield from ((one.place, f"{shown(one.text)} [{RUNS}]") for one in self._in_training())
+
+    def _in_training(self) -> Iterable[Statement]:
+        """The calls and loops by which the model runs in training mode and no backward pass follows."""
+        flow, account = self.account.flow, self.account
+
+        def reaches(statement: Statement) -> bool:
+            made = flow.class_of(statement.owner) if statement.owner is not None else None
+            return account.reaches(statement) and (made is None or not is_part(made))
+
+        return without_a_pass(flow, lambda one: "model" in account.kinds(one), reaches).values()
 
     @property
     def of_libraries(self) -> set[Place]:

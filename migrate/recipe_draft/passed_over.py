@@ -156,16 +156,7 @@ LEAVING_FUNCTIONS = (
 )
 # a loop over the result of these is a loop over their argument
 LOOKING_THROUGH = (
-    "enumerate",
-    "tqdm*",
-    "iter",
-    "list",
-    "*.tqdm",
-    "*.trange",
-    "track",
-    "*.track",
-    "alive_it",
-    "reversed",
+    *("enumerate", "tqdm*", "iter", "list", "*.tqdm", "*.trange", "track", "*.track", "alive_it", "reversed"),
 )
 # methods of lists and dicts, which affect only these
 CONTAINERS = (
@@ -394,6 +385,7 @@ def decorators(flow: Flow, statement: Statement) -> Iterator[tuple[ast.expr, str
             name = f"{owner.name}.{func.attr}"
         plain = reason(name) is not None and not matches(name, SWITCHES_GRADIENTS)
         plain = plain or (is_plain_decorator(name) and not is_library(name))
+        plain = plain or id(getattr(owner, "node", None)) in flow.interpreter.commands  # a group of the script's own
         registers = isinstance(func, ast.Attribute) and not isinstance(owner, LibraryName)
         does = _does(made) or (REGISTERS if registers else ALTERS)
         if does not in (PASSES, DROPS) and not plain:

@@ -15,7 +15,7 @@ from ...mappings import table
 from ...mappings.aliases import restated, row_of
 from ...mappings.rows import Argument, Row
 from ...printable import shortened
-from ..library_names import DATASET, MODULE, OPTIMIZER, SCHEDULE, family_of, is_class
+from ..library_names import DATASET, MODULE, OPTIMIZER, SCHEDULE, family_of, is_class, names_read
 from ..read_script.abstract_values import (
     ArgumentParser,
     CallArgument,
@@ -36,7 +36,7 @@ from ..read_script.abstract_values import (
     origins,
     plain,
 )
-from ..read_script.command_line import names_read, settings_of
+from ..read_script.command_line import settings_of
 from ..read_script.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter, joined
 from ..read_script.syntax import parts_of
 from .data_flow import ADDS, Flow, Statement
@@ -416,8 +416,7 @@ def source_of(name: str) -> str | None:
 def calls(interpreter: Interpreter, key: str) -> list[LibraryUse]:
     """The calls that are for this key of a recipe, the surest first."""
     called = [seen for seen in interpreter.seen if seen.arguments is not None and seen.receiver is None]
-    if interpreter.made:
-        called = of_made_classes(interpreter, called)
+    called = of_made_classes(interpreter, called) if interpreter.made else called
     wanted = {name for name in {seen.name for seen in called} if key_of(name) == key}
     return by_sureness(seen for seen in called if seen.name in wanted)
 
@@ -520,13 +519,13 @@ def behind_settings(
 ) -> Iterator[str]:
     """What each such object has, `args.lr is 0.1, args.b is 8`, or what that reads of it which gets it.
 
-    read: the objects (their ids) and names of which a statement with a line reads one; what is said is added. again:
-    whether to say it once more.
+    read: the objects (their ids) and names of which a statement with a line reads one; what is said is added.
+    again: whether to say it once more.
     """
     for node, holder, inner in held_settings(parts, flow, open_):
         key, inside = (id(holder), str(id(inner)) * bool(inner)), _names_inside(flow, inner) if inner else None
         pairs = ((k, v) for k, v in settings_of(holder, 2 * LONGEST_WORD).items() if (id(holder), k) not in read)
-        pairs = ((k, v) for k, v in pairs if (inside is None or k in inside) and not any(set_later(flow, k)))
+        pairs = ((k, v) for k, v in pairs if (inside is None or k in inside) and not _set_later(flow, k, open_))
         words = [f"{ast.unparse(node)}.{k} is {known(v)!r}" for k, v in pairs]
         if words and len(words) <= MOST_SETTINGS and (again or not read & {(id(holder), ""), key}):
             read.add(key)
@@ -562,16 +561,17 @@ def sets_held(targets: Iterable[ast.expr], flow: Flow, held: Container[int], rea
     return any(id(of := flow.value(one.value)) in held and (id(of), one.attr) not in read for one in stored)
 
 
-def set_later(flow: Flow, name: str) -> Iterator[Statement]:
-    """The statements that set an attribute of this name, but not where its object is made: what it is then, or before,
-    they say themselves."""
-    for one in flow.attributes.get(name, ()):
-        of = one.statement
+def _set_later(flow: Flow, name: str, open_: set[int]) -> bool:
+    """Whether statements that say so themselves set an attribute of this name, and not where its object is made; one
+    alone in a function without lines says nothing."""
+    found: list[Statement] = []
+    for of in {id(one.statement): one.statement for one in flow.attributes.get(name, ())}.values():
         rank, _ = flow.interpreter.reached.get(id(of.node), (0, ()))
+        never = CERTAINTIES[rank] == OPTION or id(of.node) in flow.interpreter.unnamed
         targets = getattr(of.node, "targets", [getattr(of.node, "target", None)])
         stores = any(isinstance(part, ast.Attribute) and part.attr == name for part in targets)
-        if stores and CERTAINTIES[rank] != OPTION and not getattr(of.function, "name", "").startswith("__"):
-            yield of
+        found += [of] if stores and not never and not getattr(of.function, "name", "").startswith("__") else []
+    return len(found) > 1 or any(of.function is None or id(of.function) in open_ for of in found)
 
 
 def _has_state(holder: Value | None, flow: Flow) -> bool:

@@ -84,8 +84,7 @@ class Account:
         self._plain_holder = partial(passed_over.plain_holder, flow)
         self._overridden, self._reached = overridden(flow), relevance.called_from_elsewhere(flow)
         self._steps: set[int] = set()  # the heads of loops and functions that hold a step
-        named = (passed_over.made_by_name(part) for s in flow.statements for part in s.nodes)
-        self._by_name = {match[1] for match in named if match}
+        self._by_name = {m[1] for s in flow.statements for one in s.nodes if (m := passed_over.made_by_name(one))}
         driven = (of for of in flow.classes() if of.name in self._by_name or passed_over.driven(flow.class_of(of)))
         self._driven = {id(of) for of in driven}
         self._makers = makers_in_models(flow, self._driven)
@@ -162,7 +161,10 @@ class Account:
         elsewhere = self._within(statement) or (function is not None and id(function) not in self.open)
         return elsewhere and id(statement) in self.live and self._runs(statement)
 
-    # what a statement does
+    def reaches(self, statement: Statement) -> bool:
+        """Whether a statement that may run reaches training, or is part of a model or data set that is made."""
+        part = self._within(statement) and (statement.owner is None or id(statement.owner) in self._made)
+        return (id(statement) in self.live or part) and self._runs(statement)
 
     def _acts(self, statement: Statement) -> bool:
         """Whether a statement changes something of training, and not only computes a value."""
@@ -187,10 +189,9 @@ class Account:
                     heavy = written & HEAVY and not self._plain_holder(part.value)
                     if loss or heavy or self._values.is_data(part.value):
                         return True
-        if isinstance(statement.node, ast.AugAssign):  # in place, of a parameter or a gradient
-            kinds = self.kinds(statement.node.target)
-            if kinds and kinds <= {MODEL, GRADIENTS}:
-                return True
+        kinds = self.kinds(statement.node.target) if isinstance(statement.node, ast.AugAssign) else NONE
+        if kinds and kinds <= {MODEL, GRADIENTS}:  # in place, of a parameter or a gradient
+            return True
         return self._altered(statement) or any(self._changes(call) for call in statement.calls)
 
     def _altered(self, statement: Statement) -> bool:
@@ -331,10 +332,8 @@ class Account:
         return Line(statement, kinds, verdict, why, ", inside of ".join(loops[::-1]), values)
 
     def _judged(self, statement: Statement) -> Line | None:
-        kinds = frozenset().union(
-            *(self.kinds(e) for e in statement.expressions),
-            *(self._values.bound.get(d, NONE) for d in statement.defines),
-        )
+        bound = [self._values.bound.get(one, NONE) for one in statement.defines]
+        kinds = frozenset().union(*map(self.kinds, statement.expressions), *bound)
         touches = kinds or id(statement) in self.live or id(statement) in self.misplaced
         if not touches and not self._runs_model(statement):
             return None

@@ -279,18 +279,18 @@ def trains_at(flow: Flow, statement: Statement, is_model: Callable[[ast.expr], A
     if getattr(statement.function, "name", "") == "forward":
         return False  # it is what runs
     called = [call.func for call in statement.calls if is_model(call.func)]
-    if not any(_is_object(flow, one) for one in called) and not any(_runs(flow, c, is_model) for c in statement.calls):
+    if not any(is_object(flow, one) for one in called) and not any(_runs(flow, c, is_model) for c in statement.calls):
         return False
     for event in events(flow, statement, "run"):
         last = max((one for one in _switches(flow) if one[0] < event.at), default=None)
-        followed = [one for one in _passes(flow) if one.at > event.at or any(_shared_loops(event, one))]
-        if (last is None or last[1] == "train") and (followed or not _passes(flow)):
+        followed = [one for one in passes(flow) if one.at > event.at or any(shared_loops(event, one))]
+        if (last is None or last[1] == "train") and (followed or not passes(flow)):
             return True
     return False
 
 
 @lru_cache(maxsize=2)
-def _passes(flow: Flow) -> list[Event]:
+def passes(flow: Flow) -> list[Event]:
     """The backward passes of a script."""
     found = (s for s in flow.statements if any(getattr(call.func, "attr", "") in BACKWARDS for call in s.calls))
     return [event for one in found for event in events(flow, one, "backward")]
@@ -313,7 +313,7 @@ def _runs(flow: Flow, call: ast.Call, is_model: Callable[[ast.expr], Any]) -> bo
     return method is not None and method.attr in ("forward", "__call__") and bool(is_model(method.value))
 
 
-def _is_object(flow: Flow, node: ast.expr) -> bool:
+def is_object(flow: Flow, node: ast.expr) -> bool:
     """Whether the callee is an object that the script keeps in a variable or an attribute, and not a function."""
     if isinstance(flow.value(node), (LibraryName, ScriptFunction, ScriptClass)):
         return False
@@ -332,8 +332,8 @@ def in_evaluation(flow: Flow, model_of: Callable[[ast.expr], str | None]) -> set
     model_of: gives a name to the model that an expression is, as a whole; None for any other expression.
     """
     switches = [(s, c, *mode) for s in flow.statements for c in s.calls for mode in _modes(flow, c, model_of)]
-    passes = {id(event.statement): event.statement for event in _passes(flow)}.values()
-    backward = [one for s in passes for one in _with_conditions(flow, s)]
+    each = {id(event.statement): event.statement for event in passes(flow)}.values()
+    backward = [one for s in each for one in _with_conditions(flow, s)]
     back = [(name, one) for s, call, name, trains in switches if trains for one in _with_conditions(flow, s, call)]
     return {
         id(call)
@@ -383,7 +383,7 @@ def _reaches(switch: Conditioned, backward: Conditioned, back: list[Conditioned]
     excluded = any(f"not ({text})" in b for a, b in ((if_mine, if_other), (if_other, if_mine)) for text in a)
     if mine.at < other.at and mine.meets(other) and not excluded:
         return not any(mine.at < one.at < other.at for one in sure)
-    for head, level in _shared_loops(mine, other):
+    for head, level in shared_loops(mine, other):
         within = [one for one in sure if one.at[:level] == mine.at[:level]]
         within = [one for one in within if any(each is head for each, *_ in one.around)]
         if not any(one.at > mine.at or one.at < other.at for one in within):
@@ -391,7 +391,7 @@ def _reaches(switch: Conditioned, backward: Conditioned, back: list[Conditioned]
     return False
 
 
-def _shared_loops(mine: Event, other: Event) -> Iterator[tuple[Statement, int]]:
+def shared_loops(mine: Event, other: Event) -> Iterator[tuple[Statement, int]]:
     """The loops around both, each with the level of function calls."""
     loops = {(id(head), level) for head, _, level in mine.around if isinstance(head.node, LOOPS)}
     for head, _, level in other.around:

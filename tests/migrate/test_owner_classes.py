@@ -6,8 +6,8 @@ import pytest
 from msmigrate.errors import Unsupported
 from msmigrate.mappings import table
 from msmigrate.mappings.rows import Row
-from msmigrate.migrate.checkpoint import infer_layers as oc
-from msmigrate.migrate.checkpoint.infer_layers import Family, Shape
+from msmigrate.migrate.checkpoint import plan as oc
+from msmigrate.migrate.checkpoint.plan import Family, Shape
 
 LAYERS = [*table.rows("layer"), *table.rows("module")]
 ROWS: dict[str, Row] = {name: row for row in LAYERS for name in (row.torch, *row.aliases)}

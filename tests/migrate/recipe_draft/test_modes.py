@@ -254,3 +254,159 @@ def test_what_a_model_gets_in_evaluation_for_a_print_is_no_line(tmp_path: Path) 
     step = "net.eval()\nwith torch.no_grad():\n    print(net(rows[x]))\nnet.train()\nloss = criterion(net(x), y)"
     script.write_text(KEPT.replace("{step}", step.replace("\n", "\n        ")))
     assert not any("rows[x]" in one or "rows =" in one for one in listed(script))
+
+
+BOTH = """
+def run({takes}):
+    {mode}
+    for x, y in batches:
+        loss = criterion(net(x), y)
+        if {test}:
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+    return loss.item()
+
+for epoch in range(4):
+    {trains}
+    print({validates})
+"""
+VALID = 'valid = DataLoader(datasets.ImageFolder("others", transforms.ToTensor()), batch_size=16)\n'
+OF_BOTH = {"takes": "batches, train", "mode": "pass", "test": "train"}
+OF_BOTH |= {"trains": "run(loader, True)", "validates": "run(valid, False)"}
+BY_PHASE = {"takes": "batches, phase", "trains": 'run(loader, "train")', "validates": 'run(valid, "val")'}
+OTHERWISE = "def run({takes}):\n    for x, y in batches:\n        loss = criterion(net(x), y)\n"
+BY_STEP = """
+def step(x, y, train):
+    loss = criterion(net(x), y)
+    if train:
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    return loss.item()
+
+for epoch in range(4):
+    for x, y in loader:
+        step(x, y, True)
+    for x, y in valid:
+        print(step(x, y, False))
+"""
+IN_A_LOOP = """
+for epoch in range(4):
+    for {each}:
+        {mode}
+        for x, y in {batches}:
+            loss = criterion(net(x), y)
+            if {test}:
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+"""
+PHASES_ = {"each": 'phase in ["train", "val"]', "mode": "pass", "batches": "loader if phase == 'train' else valid"}
+PHASES_ |= {"test": "phase == 'train'"}
+OWN_RUN = (
+    BOTH.partition("for epoch")[0]
+    .replace("\n", "\n    ")
+    .replace("run(", "run(self, ")
+    .replace("net(x)", "self.net(x)")
+)
+OWN_CLASS = "class Own:\n    def __init__(self):\n        self.net = net\n" + OWN_RUN + "\n    def fit(self):\n"
+OWN_CLASS += "        for epoch in range(4):\n            self.{trains}\n            self.{validates}\nOwn().fit()\n"
+
+
+def of_parts(text: str, plain: dict[str, str], parts: dict[str, str]) -> str:
+    """A text with these parts."""
+    for name, part in {**plain, **parts}.items():
+        text = text.replace("{" + name + "}", part)
+    return text
+
+
+TRAINS_AND_VALIDATES = [
+    (BOTH, {}),
+    (BOTH, {"takes": "batches, train=True", "trains": "run(loader)", "validates": "run(valid, train=False)"}),
+    (BOTH, {"takes": "batches, train=False", "trains": "run(loader, train=True)", "validates": "run(valid)"}),
+    (
+        BOTH,
+        {"takes": "batches, test=False", "test": "not test", "trains": "run(loader)", "validates": "run(valid, True)"},
+    ),
+    (BOTH, {**BY_PHASE, "test": 'phase == "train"'}),
+    (BOTH, {**BY_PHASE, "test": 'phase != "val"'}),
+    (BOTH, {**BY_PHASE, "test": 'phase in ("train", "fit")'}),
+    (
+        BOTH,
+        {
+            "takes": "batches, by=None",
+            "test": "by is not None",
+            "trains": "run(loader, opt)",
+            "validates": "run(valid)",
+        },
+    ),
+    (BOTH, {"takes": "batches, by=None", "test": "by", "trains": "run(loader, by=opt)", "validates": "run(valid)"}),
+    (BOTH, {"mode": "net.train()"}),
+    (BOTH, {"mode": "if train:\n        net.train()"}),
+    ("net.train()\n" + BOTH, {}),
+    (BOTH.replace("    print({validates})", "    with torch.no_grad():\n        print({validates})"), {}),
+    (
+        BOTH.replace("for epoch", "def one(batches, train):\n    return run(batches, train)\n\nfor epoch"),
+        {"trains": "one(loader, True)", "validates": "one(valid, False)"},
+    ),
+    (
+        BOTH.replace(
+            "        if {test}:\n", "        if not {test}:\n            continue\n        if x is not None:\n"
+        ),
+        {},
+    ),
+    (BOTH.replace("if {test}:", "if not {test}:\n            print(loss)\n        else:"), {}),
+    (
+        BOTH,
+        {
+            "takes": "batches",
+            "test": "torch.is_grad_enabled()",
+            "trains": "run(loader)\n    torch.no_grad().__enter__()",
+            "validates": "0)\n    with torch.no_grad():\n        print(run(valid)",
+        },
+    ),
+    (OWN_CLASS, {}),
+    (BY_STEP, {}),
+    (IN_A_LOOP, PHASES_),
+    (IN_A_LOOP, {**PHASES_, "mode": "if phase == 'train':\n            net.train()"}),
+    (
+        IN_A_LOOP,
+        {
+            **PHASES_,
+            "each": "train, batches in ((True, loader), (False, valid))",
+            "batches": "batches",
+            "test": "train",
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "parts"), TRAINS_AND_VALIDATES)
+def test_a_validation_in_training_mode_is_listed_where_its_function_trains_too(
+    text: str, parts: dict[str, str], write: Write
+) -> None:
+    """The line that runs the model is a step's, and drafted; that it runs without a backward pass was in no line."""
+    found = listed(write(HEAD + VALID + of_parts(text, OF_BOTH, parts)))
+    assert any("the model runs here in training mode" in line for line in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (BOTH, {"mode": "if train:\n        net.train()\n    else:\n        net.eval()"}),
+        (BOTH, {"mode": "net.train(train)"}),
+        (BOTH, {"mode": "net.train() if train else net.eval()"}),
+        (BOTH, {**BY_PHASE, "test": 'phase == "train"', "mode": 'net.train(phase == "train")'}),
+        (BOTH, {"trains": "net.train()\n    run(loader, True)\n    net.eval()"}),
+        (BOTH, {"validates": "3"}),
+        (BOTH.replace("    print(", "net.eval()\nprint("), {}),
+        (
+            IN_A_LOOP,
+            {**PHASES_, "mode": "if phase == 'train':\n            net.train()\n        else:\n            net.eval()"},
+        ),
+    ],
+)
+def test_one_in_evaluation_mode_is_not(text: str, parts: dict[str, str], write: Write) -> None:
+    found = listed(write(HEAD + VALID + of_parts(text, OF_BOTH, parts)))
+    assert not any("the model runs here in training mode" in line for line in found)

@@ -559,11 +559,11 @@ class Context(ast.NodeTransformer):
 
     def read(self, kinds: list[Kind], attribute: str, seen: list[Any] | None) -> None:
         """Note that an attribute is read of an expression of these kinds, for dataclasses_and_configs.py. Code that did
-        not run, which is tried strictly, does not replace what was seen elsewhere."""
+        not run does not replace what was seen elsewhere."""
         for kind in kinds:
             if isinstance(kind, ObjectKind):
                 known = self.program.reads.setdefault(kind.cls, {})
-                known[attribute] = known.get(attribute, seen) if self.strict else seen
+                known[attribute] = known.get(attribute, seen) if self.strict or seen is None else seen
 
     @contextmanager
     def strictly(self) -> Iterator[None]:

@@ -105,6 +105,13 @@ def record_call(node: ast.Call, context: Context) -> ast.expr | None:
     plain = as_plain_value(record, node)
     if plain is None:
         raise Unwritable(f"it is not known which field of {callees[0]} each argument is: {ast.unparse(node)}")
+    given = dict(zip(record.fields, node.args, strict=False)) | {str(word.arg): word.value for word in node.keywords}
+    absent = {*record.fields} - {*present(record), *vars(node).get(LEFT_OUT, ())} if record.named else set()
+    for name in [name for name in given if name in absent]:
+        value = context.visit(copy.deepcopy(given[name]))
+        if literal(value) != (True, None):  # given another time, it would be lost
+            isnt = ast.Compare(value, [ast.IsNot()], [ast.Constant(None)])
+            context.raise_where(isnt, given[name], f"{name} of {short(callees[0])} was None", node)
     return context.generic_visit(plain)
 
 

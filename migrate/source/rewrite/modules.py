@@ -435,8 +435,7 @@ def _said(node: ast.Subscript) -> list[Any]:
 
 @handles(syntax=[ast.Attribute])
 def attribute(node: ast.Attribute, context: Context) -> ast.expr | None:
-    """A tensor, or a number, that a module has under another name in MindSpore, or with another leading 1 in its
-    shape."""
+    """A tensor or a number of a module by its name in MindSpore, or with another leading 1 in its shape."""
     kinds = kinds_of(node.value)
     names = {_name_in_mindspore(kind, node.attr, context) for kind in kinds}
     if len(names) == 1:
@@ -487,10 +486,11 @@ def uncounted(node: ast.AST, context: Context) -> bool:
     return bool(states) and all(found and found[0].mindspore is None for found in states)
 
 
+@handles("torch.nn.init.zeros_", "torch.nn.init.constant_", stage=Stage.STATEMENT)
 @handles(syntax=[ast.Expr, ast.Assign, ast.AugAssign], stage=Stage.IN_PLACE)
-def count(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
+def count(node: ast.stmt | ast.Call, context: Context) -> list[ast.stmt] | None:
     """Nothing, for a statement that changes such a count."""
-    into = list(getattr(node, "targets", [getattr(node, "target", None)]))
+    into = node.args[:1] if isinstance(node, ast.Call) else [*getattr(node, "targets", [getattr(node, "target", None)])]
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         into = [node.value.func.value] if isinstance(node.value.func, ast.Attribute) else []
     return [] if into and all(one is not None and uncounted(one, context) for one in into) else None

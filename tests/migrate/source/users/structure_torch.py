@@ -703,9 +703,9 @@ MORE.sort()
 del MORE[0]
 
 
-def counted():
+def counted(by):
     global COUNT
-    COUNT += 1
+    COUNT += by
     return 1.0
 
 
@@ -741,7 +741,7 @@ class ChangedNames(nn.Module):
 
     def forward(self, x):
         if self.more:
-            x = x * STEPS[0] + len(SEEN) + COUNT * counted() + MORE[0]
+            x = x * STEPS[0] + len(SEEN) + COUNT * counted(1) + MORE[0]
         y = sum(layer(x).mean() for layer in self.layers) * FACTOR * sum(STEPS) * LATER
         return y * sum(self.weights) * self.deep * sum(self.shares) * Scales.small * Scales.large * self.DEEP
 

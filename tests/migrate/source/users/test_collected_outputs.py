@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from written import LIBRARY, Written, builders
 
-NAMES = [name for name in builders(LIBRARY[1]) if name != "head_in_expression"]
+NAMES = [name for name in builders(LIBRARY[1]) if name not in ("head_in_expression", "labelled")]
 QUICK = ("head_of_tied",)
 
 
@@ -25,6 +25,15 @@ def test_the_loop_collects_them_and_an_argument_asks_for_them(library: dict[str,
         "            return {'logits': self.out(mixed)}\n",
     )
     found.lacks("capture_outputs", "register_forward_hook")
+
+
+def test_a_field_that_was_none_is_not_lost_another_time(library: dict[str, Written]) -> None:
+    """The loss of given labels was computed, and returned by nobody."""
+    found = library["labelled"]
+    found.agrees()
+    found.holds("if loss is not None:", "loss of ImageClassifierOutput was None", "return {'logits': y}")
+    found.holds("if kept is not None:", "hidden_states of ImageClassifierOutput was None")
+    found.lacks("attentions")
 
 
 @pytest.mark.full

@@ -11,10 +11,11 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from ....mappings.rows import Row
-from ...library_names import CONTAINERS, COUNTERPARTS, dtype_name, is_dtype
+from ...library_names import CONTAINERS, COUNTERPARTS, INSTALLED, dtype_name, is_dtype
 from ...source_files import Constant, all_parameters, literal, local_names, own_nodes, short
 from ..observe.observations import (
     Array,
@@ -135,7 +136,8 @@ def changed_at_top(origin: Constant, tree: ast.Module, program: Program, known: 
     plain = literal(origin.node.value)[0] or isinstance(origin.node.value, (ast.Set, ast.List))
     if changes and origin.name not in known and plain:
         list_change(origin.name, changes[-1], origin.file, program)
-    for node in ast.walk(tree) if plain else ():
+    of_users = not INSTALLED.intersection(Path(origin.file).parts)
+    for node in ast.walk(tree) if plain and of_users else ():
         if isinstance(node, ast.Global) and origin.name in node.names:
             list_change(origin.name, node, origin.file, program)
     return bool(changes)

@@ -113,9 +113,10 @@ def made(call: ast.Call, context: Context) -> ast.expr:
 
 
 @handles(NUMBER)
+@handles("torch.get_default_device")
 def number(call: ast.Call, context: Context) -> ast.expr:
-    """`x.get_device()`."""
-    return ast.Constant(-1)
+    """`x.get_device()`, and the device where tensors are made."""
+    return ast.Constant(-1 if callees_of(call) == [NUMBER] else HERE)
 
 
 @handles(syntax=[ast.Attribute])

@@ -8,7 +8,7 @@ import ast
 import copy
 import re
 
-from ...library_names import CELL_METHODS, CONTAINERS, COUNTERPARTS, TABLES
+from ...library_names import CELL_METHODS, CONTAINERS, COUNTERPARTS, SIMPLIFIED, TABLES
 from ..observe.observations import (
     CallableKind,
     DictKind,
@@ -35,6 +35,7 @@ READING = {"load_state_dict", "update", "len", "list", "dict", "zip", "enumerate
 READING |= {"OrderedDict", "print", "any", "all", "isinstance", "reversed", "type"}
 SETTINGS = ("torch.backends.", "torch.version.")
 HANDED = "handed"  # marks a state that is only loaded
+OF_WEIGHTS = "transformers.modeling_utils.ModuleUtilsMixin.dtype"
 STATES = {f"torch.nn.Module.{name}": name for name in ("state_dict", "load_state_dict")}
 
 
@@ -458,3 +459,18 @@ def sets_torch(node: ast.Assign | ast.AugAssign, context: Context) -> list[ast.s
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     names = [context.program.names(context.file).name(one) for one in targets if isinstance(one, ast.Attribute)]
     return [] if len(names) == len(targets) and all(name.startswith(SETTINGS) for name in names) else None
+
+
+@handles(syntax=[ast.Attribute])
+def dtype_of_weights(node: ast.Attribute, context: Context) -> ast.expr | None:
+    """`next(iter(self.get_parameters())).dtype` for the `dtype` of a model of transformers."""
+    kinds = kinds_of(node.value)
+    if node.attr != "dtype" or not always(kinds, ModuleKind) or OF_WEIGHTS not in context.program.functions:
+        return None
+    if not context.program.all_derive(
+        kinds, [f"{SIMPLIFIED}PreTrainedModel", "transformers.modeling_utils.PreTrainedModel"]
+    ):
+        return None
+    weights = ast.Call(ast.Attribute(context.visit(node.value), "get_parameters", ast.Load()), [], [])
+    first = ast.Call(ast.Name("iter", ast.Load()), [weights], [])
+    return ast.Attribute(ast.Call(ast.Name("next", ast.Load()), [first], []), "dtype", ast.Load())

@@ -37,7 +37,7 @@ from .torch_simplified_transformers import for_training
 
 GROWN = 1.05  # factor of the weights before the last run
 SECONDS = 45.0  # after which no further variation is begun
-LARGE = 20_000_000  # weights; a model with more is only tried unchanged
+LARGE = 20_000_000  # weights; a model, or a part of one, with more is only tried unchanged
 LEFT_OPEN = 1e4  # a weight beyond it was never begun: it is what stood in the memory
 HUGE = 100_000_000  # weights; a model with more is only run in float32, so its noise is unknown
 
@@ -55,7 +55,8 @@ def report(text: str, folder: str, plan: str, *shapes: str) -> dict[str, Any]:
     paths = {one["part"] for one in json.loads(Path(plan).read_text())} - {""}
     parts = _given_to(paths, split(make())[0], inputs) if paths else {}
     for number, one in enumerate(json.loads(Path(plan).read_text())):
-        past = number and (weights > LARGE or time.monotonic() - began > SECONDS)
+        large = weights > LARGE and not one["part"]
+        past = number and (large or weights > HUGE or time.monotonic() - began > SECONDS)
         if past or one["without"] > len(inputs.eval):
             found.append({"left": True})
             continue
@@ -63,6 +64,9 @@ def report(text: str, folder: str, plan: str, *shapes: str) -> dict[str, Any]:
         try:
             torch.manual_seed(0)
             model = split(make())[0] if one["made"] is None else made_of(from_json(one["made"]), {})
+            if one["part"] and sum(p.numel() for p in model.parameters()) > LARGE:
+                found.append({"left": True})
+                continue
             stage = "run"
             kept = slice(0, len(inputs.eval) - one["without"])
             given, words = [(*part[kept],) for part in (inputs.eval, inputs.train)], inputs.kwargs

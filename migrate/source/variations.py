@@ -272,18 +272,23 @@ def try_variations(
             break
         errors |= new
         first = max(map(int, new)) + 1
-    judged = (_judged(v.text, of_torch[n], errors.get(str(n)), folder / str(n)) for n, v in enumerate(plan))
+    judged = (
+        _judged(v.text, of_torch[n], errors.get(str(n)), folder / str(n), part=bool(v.part)) for n, v in enumerate(plan)
+    )
     return [replace(one, within=v.within) for one, v in zip(judged, plan, strict=True)]
 
 
-def _judged(text: str, of_torch: dict[str, Any], error: str | None, at: Path) -> Tried:
+def _judged(text: str, of_torch: dict[str, Any], error: str | None, at: Path, *, part: bool) -> Tried:
     if "left" in of_torch or ("raises" not in of_torch and at.with_suffix(".left").exists()):
         return Tried(text, "left", "there was no time for it")
     if "raises" in of_torch:
         if of_torch["stage"] == "run":
             return Tried(text, "left", f"torch does not run so on these inputs: {of_torch['raises']}")
         return (
-            Tried(text, "both", error) if error else Tried(text, "differs", f"torch refuses it: {of_torch['raises']}")
+            Tried(text, "both", error)
+            if error
+            # a part may be made in its model alone, by settings that only the model gets
+            else Tried(text, "left" if part else "differs", f"torch refuses it: {of_torch['raises']}")
         )
     if error is not None:
         return Tried(text, "refused", error)

@@ -432,8 +432,10 @@ from torch import nn
 
 
 class Gate(nn.Module):
-    def __init__(self, width, act=nn.Sigmoid, floor=0.0, kinds=("a", "b")):
+    def __init__(self, width, act=nn.Sigmoid, floor=0.0, kinds=("a", "b"), alone=1):
         super().__init__()
+        if alone > 1:
+            raise ValueError("one alone")
         self.act, self.floor = act(), floor
         self.weight = nn.Parameter(torch.full((width,), 0.3))
         self.wide = len(kinds) > 1
@@ -501,12 +503,16 @@ def test_the_classes_inside_are_varied_each_alone(with_parts: ConvertedModel, pa
     found = tried(with_parts, parts, tmp_path)
     assert {text for text, one in found.items() if one.verdict == "same"} == SAME, found
     others = {text: one.verdict for text, one in found.items() if text not in SAME}
-    assert others == {"blocks.0: width=16": "left", "blocks.0.gate: width=16": "left"}
+    assert others == {
+        "blocks.0: width=16": "left",
+        "blocks.0.gate: width=16": "left",
+        "blocks.0.gate: alone=2": "both",
+    }
     lines = tried_lines([*found.values()])
     assert lines == [
         "the same in both modes, and after training: as it is, run with halve=True",
         "the same in 5 variations of the classes inside, each alone: Block (3), Gate (2)",
-        "2 others of the classes inside raise in both, or do not run so in torch",
+        "3 others of the classes inside raise in both, or do not run so in torch",
     ]
 
 
@@ -526,6 +532,15 @@ def test_what_did_not_run_inside_is_compared(
     found = tried(with_parts, parts, tmp_path, one=(old, new))
     assert [text for text, one in found.items() if one.verdict == "differs"] == differ, found
     assert any("differs by" in line or "torch gives" in line for line in tried_lines([*found.values()]))
+
+
+def test_what_torch_alone_refuses_of_a_class_inside_is_not_judged(
+    with_parts: ConvertedModel, parts: str, tmp_path: Path
+) -> None:
+    """It may be made in its model alone, by settings that only that gets."""
+    found = tried(with_parts, parts, tmp_path, one=('raise ValueError("one alone")', "pass"))
+    assert found["blocks.0.gate: alone=2"].verdict == "left"
+    assert "torch refuses it: ValueError: one alone" in found["blocks.0.gate: alone=2"].why
 
 
 def test_a_class_inside_that_raises_is_said(with_parts: ConvertedModel, parts: str, tmp_path: Path) -> None:

@@ -239,8 +239,8 @@ def ran(model: torch.nn.Module, given: list[Any], words: Any, seed: int) -> dict
     found = outputs(_once(model, given[0], words, training=False), "eval")
     trained, weights = [*_anew(given[1])], [p for p in model.parameters() if p.requires_grad]
     if not weights and trained and isinstance(trained[0], torch.Tensor) and trained[0].is_floating_point():
-        weights = [trained[0].requires_grad_()]
-        trained[0] = trained[0].clone()  # which the model may write into
+        weights = [trained[0].detach().requires_grad_()]
+        trained[0] = weights[0].clone()  # which the model may write into
     made = in_mode(model, training=True)(*trained, **_anew(words))
     found |= outputs(made, "train")
     factors = ((o, torch.cos(1.7 * torch.arange(o.numel(), dtype=o.dtype))) for o in tensors(made) if o.requires_grad)

@@ -1,5 +1,5 @@
-"""The function that makes the model: constructions and changes as statements; repeated objects are made once; and a
-class's own `train`, as MindSpore calls it."""
+"""Values of the run as source: the function that makes the model, whose constructions and changes are statements, with
+repeated objects made once; and names that are given another value. And a class's own `train`, as MindSpore calls it."""
 
 from __future__ import annotations
 

@@ -545,8 +545,8 @@ class Context(ast.NodeTransformer):
                 test = f"any(value is not None for value in {(rest := ast.unparse(word.value))}.values())"
                 self.raise_where(ast.parse(test, mode="eval").body, word.value, f"{rest} had no value but None", call)
             takes = [self.program.signature(name) for name in self._receivers(call)]
-            asked = [key for key in entries or () if not all(one is None or none_anyway(one, key) for one in takes)]
-            found += [ast.keyword(key, ast.Constant(None)) for key in asked]
+            missing = [key for key in entries or () if not all(one is None or none_anyway(one, key) for one in takes)]
+            found += [ast.keyword(key, ast.Constant(None)) for key in missing]
         return found
 
     def _receivers(self, call: ast.Call) -> list[str]:

@@ -1,6 +1,6 @@
 """What a model does with a layer besides running it: hooks, which are called with a gradient or with what it is given;
 states that are read and loaded while a model is made; a parameter that is assigned; sizes that are read; a layer that
-is moved, or made by the constructor of a base; what asks for its class; and settings of torch's own, left out."""
+is moved, or made by the constructor of a base; and what asks for its class, or the dtype of its weights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from ..observe.observations import (
     CallableKind,
     DictKind,
     ModuleKind,
-    PlainKind,
     TensorKind,
     always,
     callees_of,
@@ -33,7 +32,6 @@ SIZED = ("Conv", "MaxPool", "AvgPool")
 IN_PLACE = re.compile(r"(?!requires_grad_)[a-z]\w*[a-z0-9]_|__setitem__")
 READING = {"load_state_dict", "update", "len", "list", "dict", "zip", "enumerate", "sorted", "set", "tuple", "iter"}
 READING |= {"OrderedDict", "print", "any", "all", "isinstance", "reversed", "type"}
-SETTINGS = ("torch.backends.", "torch.version.")
 HANDED = "handed"  # marks a state that is only loaded
 OF_WEIGHTS = "transformers.modeling_utils.ModuleUtilsMixin.dtype"
 STATES = {f"torch.nn.Module.{name}": name for name in ("state_dict", "load_state_dict")}
@@ -442,23 +440,6 @@ def type_compared(node: ast.Compare, context: Context) -> ast.AST | None:
     found = ast.Compare(context.visit(node.left), node.ops, others)
     context.in_type_check = ""
     return found
-
-
-@handles(syntax=[ast.Attribute])
-def setting_of_torch(node: ast.Attribute, context: Context) -> None:
-    """Refuse `torch.backends.cudnn.enabled` and the like, of which MindSpore has nothing: a condition is assumed to be
-    as in the run then."""
-    name = context.program.names(context.file).name(node)
-    if name.startswith(SETTINGS) and always(kinds_of(node), PlainKind):
-        raise Unwritable(f"{ast.unparse(node)}, a setting of torch's")
-
-
-@handles(syntax=[ast.Assign, ast.AugAssign], stage=Stage.STATEMENT)
-def sets_torch(node: ast.Assign | ast.AugAssign, context: Context) -> list[ast.stmt] | None:
-    """Nothing for `torch.backends.cudnn.benchmark = True`, which says how torch computes, and not what."""
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    names = [context.program.names(context.file).name(one) for one in targets if isinstance(one, ast.Attribute)]
-    return [] if len(names) == len(targets) and all(name.startswith(SETTINGS) for name in names) else None
 
 
 @handles(syntax=[ast.Attribute])

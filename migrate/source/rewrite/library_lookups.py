@@ -38,7 +38,7 @@ from ..observe.observations import (
     of_constant,
 )
 from .argument_kinds import tensors_of_loss
-from .context import Context, Namer, ObservedArgument, Program, Unwritable, handles, set_receivers
+from .context import Context, Namer, ObservedArgument, Program, Stage, Unwritable, handles, set_receivers
 from .initializers import filling_function, fills
 from .row_calls import arguments_of, call_through_variable, is_variable, only_as_seen, with_initial_values, write_call
 
@@ -46,6 +46,7 @@ from .row_calls import arguments_of, call_through_variable, is_variable, only_as
 LOADING = {"pretrained", "weights", "weights_backbone", "progress", "model_name", "checkpoint_path", "force_reload"}
 DICTIONARIES, PLAIN = ("dict", "OrderedDict", "defaultdict", "UserDict"), {bool, int, float, str}
 FREE = {"inplace", "device", "dtype"}  # arguments that no result depends on
+SETTINGS = ("torch.backends.", "torch.version.")
 BACKENDS = ("torch.nn.attention.SDPBackend.", "torch._C._SDPBackend.")
 
 
@@ -101,6 +102,23 @@ def named_partial(node: ast.Attribute, context: Context) -> ast.expr | None:
     """`partial` for `functools.partial`, as what is written in place of torch's classes calls it."""
     whole = node.attr == "partial" and context.program.names(context.file).name(node) == "functools.partial"
     return context.name("functools.partial") if whole and isinstance(node.ctx, ast.Load) else None
+
+
+@handles(syntax=[ast.Attribute])
+def setting_of_torch(node: ast.Attribute, context: Context) -> None:
+    """Refuse `torch.backends.cudnn.enabled` and the like, of which MindSpore has nothing: a condition is assumed to be
+    as in the run then."""
+    name = context.program.names(context.file).name(node)
+    if name.startswith(SETTINGS) and always(kinds_of(node), PlainKind):
+        raise Unwritable(f"{ast.unparse(node)}, a setting of torch's")
+
+
+@handles(syntax=[ast.Assign, ast.AugAssign], stage=Stage.STATEMENT)
+def sets_torch(node: ast.Assign | ast.AugAssign, context: Context) -> list[ast.stmt] | None:
+    """Nothing for `torch.backends.cudnn.benchmark = True`, which says how torch computes, and not what."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    names = [context.program.names(context.file).name(one) for one in targets if isinstance(one, ast.Attribute)]
+    return [] if len(names) == len(targets) and all(name.startswith(SETTINGS) for name in names) else None
 
 
 @handles("functools.partial")

@@ -172,13 +172,13 @@ def fact(node: ast.Attribute, context: Context) -> ast.expr | None:
     kinds = kinds_of(node.value)
     if kinds and all(isinstance(kind, ObjectKind) and kind.cls in LIMITS for kind in kinds):
         limit, sign = constants_of(node), {"max": 1, "min": -1}.get(node.attr)
-        asked = node.value.args if isinstance(node.value, ast.Call) and kinds == [ObjectKind("torch.finfo")] else []
-        of_value = [one for one in asked if not (isinstance(one, ast.Attribute) and is_dtype(one.attr))]
+        given = node.value.args if isinstance(node.value, ast.Call) and kinds == [ObjectKind("torch.finfo")] else []
+        of_value = [one for one in given if not (isinstance(one, ast.Attribute) and is_dtype(one.attr))]
         if limit is not None and len(limit) == 1 and (sign is None or not of_value):  # a tensor may have another dtype
             return ast.Constant(limit[0])
-        if sign is None or not asked:
+        if sign is None or not given:
             return context.missing(node, f"{ast.unparse(node)} is not always one number, as far as that was seen")
-        dtypes = [context.visit(one) for one in asked]
+        dtypes = [context.visit(one) for one in given]
         largest = ast.Call(context.name("msmigrate.nn.functional.largest"), dtypes, [])
         return largest if sign > 0 else ast.UnaryOp(ast.USub(), largest)
     if node.attr in PAIR and always_sequences(kinds, *TABLES["pairs"]):

@@ -153,7 +153,7 @@ class SourceFiles:
         for place in (known.get(name, ""), *(f"{module}.{name}" for module in self.names(file).stars)):
             module, _, last = place.rpartition(".")
             found = self.origin(self.all_files[module], last, far - 1) if far and module in self.all_files else None
-            if found is not None and plain(found.node):
+            if found is not None and (plain(found.node) or last in self.facts.constants.get(module, {})):
                 return found
         return None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import difflib
+import functools
 import re
 import sys
 import sysconfig
@@ -20,11 +21,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from torch.nn.modules.batchnorm import _NormBase
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
+from torch.utils import checkpoint as checkpointing
 
 from ..errors import BadInput
 from ..input_files import LARGEST_PYTHON, read_bytes
+from ..printable import few
 from .library_names import INSTALLED
 from .model_spec import Spec, Stop, called, function, sizes_of
 
@@ -375,3 +379,39 @@ def _names_gpu(file: str | None) -> bool:
         text = read_bytes(file, LARGEST_PYTHON)
         return not file.startswith(PYTHONS) and re.search(rb"\.cuda\(|[\"']cuda\b", text) is not None
     return False
+
+
+# What a user's file gets of torch while its model is looked at, set before it is imported
+
+
+def has_torch_function(relevant: Any) -> bool:
+    """Whether any of these is a tensor of a class of its own: copies of torch's functions ask that, and torch says yes
+    for every tensor while a model is looked at."""
+    return any(type(one) not in (torch.Tensor, torch.nn.Parameter) for one in relevant if torch.is_tensor(one))
+
+
+CHECKPOINT = checkpointing.checkpoint
+SPARED = set[str]()  # what was checkpointed in this process
+SPARING = ("use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop")
+
+
+@functools.wraps(CHECKPOINT)
+def _checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The call without checkpointing, which would run it again in the backward pass."""
+    SPARED.add(getattr(function, "__qualname__", type(function).__name__))
+    return function(*args, **{key: value for key, value in kwargs.items() if key not in SPARING})
+
+
+def checkpointed(model: torch.nn.Module) -> list[str]:
+    """A note, where something was checkpointed that torch computes in another way than without."""
+    norms = any(isinstance(one, _NormBase) and one.track_running_stats for one in model.modules())
+    text = (
+        f"checkpointing ({few(sorted(SPARED), 2)}) is left out: torch's backward pass would run this again, and move "
+        "the running statistics of the norms in it twice a step"
+    )
+    return [text] * bool(SPARED and norms)
+
+
+has_torch_function.__module__ = torch.overrides.__name__
+torch.overrides.has_torch_function = has_torch_function
+checkpointing.checkpoint = _checkpoint

@@ -155,12 +155,14 @@ def _compared(
     for file in options.files:  # before minutes of work, not after
         refuse_unwritable(file)
     with temporary_folder("parity") as temporary:
-        if model is not None:
-            options = whole_pair(options, temporary / "converted")
-        elif options.torch is not None and options.mindspore is None:
-            options = with_mindspore(options, temporary / "converted")
+        converted = model is not None or (options.torch is not None and options.mindspore is None)
+        if converted:
+            convert = with_mindspore if model is None else whole_pair
+            options = convert(options, temporary / "converted")
         folder = options.keep or temporary / "run"
         job = job_of(options, recipe, folder)
+        if converted and job.pair is not None:  # what convert-model writes is proven so, too
+            job = replace(job, pair=replace(job.pair, freezes=True))
         try:
             report = with_progress(path, job, mindspore_worker) if progress else compare_steps(path, job)
         except MsmigrateError as error:

@@ -24,6 +24,7 @@ from ...errors import BadCheckpoint, MsmigrateError
 from ...input_files import read_json
 from ...migrate.checkpoint.formats.registry import check_before_torch
 from ...migrate.model_spec import place_in_model
+from ...migrate.torch_models import checkpointed
 from ...printable import few
 from ...training.checkpoints import new_head
 from ...training.data.random_draws import Key, Mix
@@ -365,7 +366,8 @@ def record_start_of(options: ParityJob) -> tuple[nn.Module, Inputs, Paired | Non
         side = TorchSide(recipe, model, dtype, variant, paired, start, place)
         head = about(options.recipe, dtype, place)
         head |= {FINE_TUNED: fine_tuned(model, fresh)} if options.fine_tunes else {}
-        head |= {SCOPE: asdict(side.alignment.scope), IMPORT: [] if paired is None else [*paired.given.notes]}
+        head |= {SCOPE: asdict(side.alignment.scope)}
+        head |= {IMPORT: [*([] if paired is None else paired.given.notes), *checkpointed(model)]}
         head |= {UNDEFINED: [] if paired is None else [*paired.given.undefined]}
         writer = TraceWriter(folder / name, head, options.sample, narrowing)
         if name == TORCH32 and writer.wants("init", "update"):

@@ -197,7 +197,7 @@ class FileBuilder(Program):
 
     def _computed(self, origin: Constant) -> ast.Assign | ast.AnnAssign:
         """The statement, with its value in the run where it depends on more than its file, as on the command line."""
-        module = next((name for name, file in self.modules.items() if file == origin.file), "")
+        module = next((name for name, file in self.all_files.items() if file == origin.file), "")
         known, table = self.facts.constants.get(module, {}), _as_display(origin.node.value)
         changed = None if table is not None else changed_at_top(origin, self.tree(origin.file), self, known)
         if origin.name in known and (changed or not says_its_value(origin.node, self.names(origin.file).name)):
@@ -515,7 +515,7 @@ def _assembled(facts: Observations, new_names: Mapping[str, str]) -> tuple[FileB
     keep_torchs_defaults(assembly.definitions, more, assembly)
     freeze_idle_layers(assembly, assembly.definitions, more)
     bodies = (ast.Module([] if one is None else [*assembly.model.shared.before, ast.Return(one)], []) for one in made)
-    texts = map(ast.unparse, map(ast.fix_missing_locations, bodies))
+    texts = ("\n".join([*assembly.head.lines(one), ast.unparse(ast.fix_missing_locations(one))]) for one in bodies)
     taken = (any(one.argument in gone.get(of, ()) for of in (one.of, *facts.bases(one.of))) for one in plan)
     assembly.variations = [replace(v, source=t) for v, t, lost in zip(plan, texts, taken, strict=True) if not lost]
     assembly.left_out += lost_arguments(gone, assembly)

@@ -91,25 +91,26 @@ class Imports:
         helpers = self.helpers.text(self)
         used = {n.id for tree in (body, ast.parse(helpers)) for n in ast.walk(tree) if isinstance(n, ast.Name)}
         noted = {name.rpartition(" ")[2] for names in self.imports.values() for name in names}
-        for word in TYPING:
-            if word in used - noted:
-                self.of("typing", word)
+        for word in used.intersection(TYPING) - noted:
+            self.of("typing", word)
         if "Tensor" in used:
             self.of("mindspore", "Tensor")
-        lines = [f"import {module}" for module in sorted(self.whole) if _called(module) in used]
+        lines = self.lines(body, ast.parse(helpers))
+        others = [line for line in lines if line.split()[1].startswith(("mindspore", *IMPORTED))]
+        others.sort(key=lambda line: line.split()[1].startswith("mindspore"))
+        python = [line for line in lines if line not in others]
+        blocks = ["from __future__ import annotations", "\n".join(python), "\n".join(others)]
+        return "\n\n".join(filter(None, blocks)) + (f"\n\n\n{helpers}" if helpers else "")
+
+    def lines(self, *trees: ast.AST) -> list[str]:
+        """The lines that import what these need, sorted as usual."""
+        used = {n.id for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Name)}
+        called = {module: module.rpartition(" ")[2].partition(".")[0] for module in self.whole}  # np, for numpy as np
+        lines = [f"import {module}" for module in sorted(self.whole) if called[module] in used]
         for module, names in sorted(self.imports.items()):
             kept = sorted(name for name in names if name.rpartition(" ")[2] in used)
             lines += [f"from {module} import {', '.join(kept)}"] if kept else []
-        python = [line for line in lines if not line.split()[1].startswith(("mindspore", *IMPORTED))]
-        mindspore = [line for line in lines if line.split()[1].startswith("mindspore")]
-        arrays = [line for line in lines if line.split()[1].startswith(IMPORTED)]
-        blocks = ["from __future__ import annotations", "\n".join(python), "\n".join(arrays + mindspore)]
-        return "\n\n".join(filter(None, blocks)) + (f"\n\n\n{helpers}" if helpers else "")
-
-
-def _called(module: str) -> str:
-    """The name that an import of a module gives it: `np` for `numpy as np`, `collections` for `collections.abc`."""
-    return module.rpartition(" ")[2].partition(".")[0]
+        return lines
 
 
 ROOT = Path(__file__).parents[3]
@@ -268,8 +269,7 @@ def report_undefined(names: set[str], maker: ast.FunctionDef, definitions: Progr
             continue
         at = next((n.lineno for n in definitions.tree(file).body if getattr(n, "name", "") == own), 1) if file else 1
         where = own if key else f"the function that makes the {own}"
-        known = _constant
-        replaced = _Undefined(names, definitions.name(NOT_CONVERTED), known)
+        replaced = _Undefined(names, definitions.name(NOT_CONVERTED), _constant)
         replaced.visit(node)
         for name in replaced.found:
             definitions.problems.append(Problem(file or module, at, f"{where} uses {name}, which could not be written"))

@@ -46,6 +46,7 @@ from .torch_values import (
     WithoutValues,
     array_of,
     as_imported,
+    as_namespaces,
     attributes_of,
     by_attribute,
     configurations,
@@ -429,10 +430,11 @@ class ConstructionLog:
 
     def constants_of(self, module: str) -> dict[str, Any]:
         """The numbers, strings and objects of settings of a file and its classes, as they are after the run."""
-        held = {key: value for key, value in vars(sys.modules[module]).items() if key[:2] != "__"}
+        held = {key: value for key, value in vars(sys.modules[module]).items() if not (key[:2] == key[-2:] == "__")}
         for cls in [one for one in held.values() if isinstance(one, type) and one.__module__ == module]:
             held |= {f"{cls.__name__}.{key}": item for key, item in vars(cls).items() if key[:2] != "__"}
         made = {key: self.made(one) for key, one in held.items() if is_setting(one) and not isinstance(one, type)}
+        made |= {key: self.made(as_namespaces(held[key])) for key, one in made.items() if _unknown(one)}
         return {key: to_json(value) for key, value in made.items() if not _unknown(value)}
 
     def registers(self, module: str) -> dict[str, dict[str, Any]]:
@@ -583,9 +585,7 @@ def noting_values(log: ConstructionLog, function: Callable[..., Any]) -> Callabl
 
 def _parts(module: nn.Module) -> Iterator[tuple[nn.Module, str, nn.Module]]:
     """Every (owner, name, child) inside a module."""
-    for owner in module.modules():
-        for name, child in owner.named_children():
-            yield owner, name, child
+    yield from ((owner, name, child) for owner in module.modules() for name, child in owner.named_children())
 
 
 def _has_values_of(log: ConstructionLog, child: nn.Module, module: nn.Module) -> bool:

@@ -18,7 +18,7 @@ import os
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import cache
@@ -38,6 +38,7 @@ from ...torch_models import (
     WAYS,
     Inputs,
     builder,
+    checkpointed,
     empty_weights,
     in_mode,
     inputs_for,
@@ -109,6 +110,7 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack, *, values: bo
     tables = _tables()
     with suppress(Exception), torch.device("meta"):
         make()  # so that imports run now, and not while the model is observed
+    before_it_ran = _constants(ConstructionLog(changes))
     try:
         way, codes = _first(make, spec, shapes, values=values)
     except BadInput as error:  # the reason is often in what was left out of the file
@@ -141,7 +143,7 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack, *, values: bo
             )
     with SoftmaxOfOne() as softmax, _running() as ran:
         model, inputs = _run(make, spec, shapes, way, log)
-    notes += _unheld(model, ran)
+    notes += [*_unheld(model, ran), *checkpointed(model)]
     taken = taken_out(log, model)
     files = _files(name.rpartition(".")[0] for name in log.definitions_seen())
     beside = _same_packages({*files, *(str(f["module"]) for f in functions)})
@@ -154,7 +156,9 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack, *, values: bo
         "files": files,
         "beside": beside,
         "names": {module: log.imported(module) for module in {*files, *(str(f["module"]) for f in functions)}},
-        "constants_of": {module: log.constants_of(module) for module in files if _is_users(files[module])},
+        "constants_of": {
+            module: {**values, **before_it_ran.get(module, {})} for module, values in _constants(log, beside).items()
+        },
         "registers": {module: log.registers(module) for module in {*beside, *files}},
         "root": to_json(_root(log, model)),
         "parts": {path: to_json(made) for path, made in _parts(log, model)},
@@ -434,6 +438,12 @@ def _tables() -> dict[tuple[str, str], dict[str, Any]]:
             if not name.startswith("__") and is_table(value):
                 found[module, name] = as_imported(value)
     return found
+
+
+def _constants(log: ConstructionLog, files: Mapping[str, str] | None = None) -> dict[str, dict[str, Any]]:
+    """The values at the top of the user's own files, by module and name; files: of which modules, None: all."""
+    known = _files(list(sys.modules)) if files is None else files
+    return {module: log.constants_of(module) for module, file in known.items() if _is_users(file)}
 
 
 def _same_packages(modules: set[str]) -> dict[str, str]:

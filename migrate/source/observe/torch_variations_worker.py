@@ -245,7 +245,7 @@ def ran(model: torch.nn.Module, given: list[Any], words: Any, seed: int) -> dict
     found |= outputs(made, "train")
     factors = ((o, torch.cos(1.7 * torch.arange(o.numel(), dtype=o.dtype))) for o in tensors(made) if o.requires_grad)
     terms = [(o * factor.reshape(o.shape)).sum() for o, factor in factors]
-    if terms:
+    if terms and weights:
         torch.stack(terms).sum().backward()
         squares = [float((p.grad.double() ** 2).sum()) for p in weights if p.grad is not None]
         found["gradient"] = np.array(sum(squares) ** 0.5)

@@ -31,7 +31,7 @@ from ..observe.observations import (
     set_callee,
     set_kinds,
 )
-from .context import Context, Namer, ObservedArgument, Unwritable, fill_template, handles
+from .context import Context, Namer, ObservedArgument, Unwritable, fill_template, handles, row_of
 
 F = "msmigrate.nn.functional."
 DRAWN = {f"torch.{one}": f"mindspore.ops.{one}" for one in ("rand", "randn")}  # of sizes that are written out
@@ -446,3 +446,64 @@ def of_range(call: ast.Call, context: Context) -> ast.expr | None:
     set_kinds(numbers, [SequenceKind("list", (PlainKind("int"),))])
     found: ast.expr = context.visit(replacing(ast.Call(call.func, [numbers, *call.args[1:]], call.keywords), call))
     return found
+
+
+OLD = ("size_average", "reduce")  # what losses took before `reduction`, which these overrule
+
+
+@handles(syntax=[ast.Call])
+def in_one_word(call: ast.Call, context: Context) -> None:
+    """`nn.MSELoss(size_average=False)` with `reduction="sum"`, as torch makes it of the two old arguments."""
+    said = any(word.arg in OLD for word in call.keywords) or any(isinstance(literal(one)[1], bool) for one in call.args)
+    rows = [row_of(name) for name in callees_of(call)] if said else []
+    takes = [[argument.torch for argument in row.arguments] for row in rows if row is not None]
+    if not takes or len(takes) < len(rows) or any(one != takes[0] or not {*OLD} <= {*one} for one in takes):
+        return
+    given = dict(zip(takes[0], call.args, strict=False)) | {str(word.arg): word.value for word in call.keywords}
+    averages, reduces = (given.get(name) or ast.Constant(None) for name in OLD)
+    words = [literal(one) for one in (averages, reduces)]
+    if not all(known for known, _ in words[1:]) or words == [(True, None)] * 2 or "None" in given:
+        return
+    if not words[0][0] and kinds_of(averages) != [PlainKind("bool")]:
+        return
+    if words[1][1] is not None and not words[1][1]:
+        reduction: ast.expr = ast.Constant("none")
+    elif words[0][0]:
+        reduction = ast.Constant("mean" if words[0][1] is None or words[0][1] else "sum")
+    else:
+        reduction = ast.IfExp(averages, ast.Constant("mean"), ast.Constant("sum"))
+    first = min(takes[0].index(name) for name in OLD)
+    names = dict(zip(takes[0][first:], call.args[first:], strict=False))
+    more = [ast.keyword(name, value) for name, value in names.items() if name not in OLD]
+    kept = [word for word in [*more, *call.keywords] if word.arg not in (*OLD, "reduction")]
+    call.args, call.keywords = call.args[:first], [*kept, ast.keyword("reduction", reduction)]
+
+
+@handles(syntax=[ast.Subscript])
+def everywhere(node: ast.Subscript, context: Context) -> ast.expr | None:
+    """`x[:] = 0` for `x[...] = 0`, which changes a copy in MindSpore where x is the data of a parameter."""
+    whole = isinstance(node.slice, ast.Constant) and node.slice.value is ... and not isinstance(node.ctx, ast.Load)
+    if not whole or any(isinstance(kind, TensorKind) and kind.rank == 0 for kind in kinds_of(node.value)):
+        return None
+    return ast.Subscript(context.visit(node.value), ast.Slice(), node.ctx)
+
+
+@handles("torch.randint")
+def between(call: ast.Call, context: Context) -> None:
+    """`torch.randint(5, (2, 3))` with the 0 that it starts from, and `int(…)` of a bound that is a tensor, which
+    MindSpore's does not take; the rest is the row's."""
+    words = {word.arg for word in call.keywords}
+    if not words & {"low", "high"} and len(call.args) == 2 - ("size" in words):
+        call.args.insert(0, ast.Constant(0))
+    call.args[:2] = map(_whole, call.args[:2])
+    for word in call.keywords:
+        word.value = _whole(word.value) if word.arg in ("low", "high") else word.value
+
+
+def _whole(node: ast.expr) -> ast.expr:
+    """`int(x)` of what was a tensor now and then."""
+    if not any(isinstance(kind, TensorKind) for kind in kinds_of(node)):
+        return node
+    function = ast.copy_location(ast.Name("int", ast.Load()), node)
+    set_callee(function, "builtins.int")
+    return set_kinds(replacing(ast.Call(function, [node], []), node), [PlainKind("int")])

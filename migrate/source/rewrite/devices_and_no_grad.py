@@ -256,6 +256,10 @@ def _cut_off(statement: ast.stmt, context: Context) -> list[ast.stmt]:
     if isinstance(statement, ast.Expr):
         if isinstance(value, ast.Call) and not always(kinds_of(value), TensorKind):  # found.append(x * 2)
             value.args = [*map(_detached, value.args)]
+        while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):  # found.mul_(2).add_(y)
+            if value.func.attr.endswith("_"):
+                value.args = [*map(_given, value.args)]
+            value = value.func.value
         return [statement]
     target = statement.targets[0] if isinstance(statement, ast.Assign) else None
     if isinstance(value, ast.Call) and isinstance(target, ast.Tuple):
@@ -265,7 +269,8 @@ def _cut_off(statement: ast.stmt, context: Context) -> list[ast.stmt]:
         if not any(map(_holds, known.values())):  # a, b = self.encoder(x)
             names = [name for name, kinds in known.items() if always(kinds, TensorKind)]
             return [statement, *(_assigned(name, known[name], statement) for name in names)]
-    statement.value = _detached(value)  # type: ignore[attr-defined]
+    into = isinstance(statement, ast.AugAssign) or isinstance(target, ast.Subscript)
+    statement.value = _given(value) if into else _detached(value)  # type: ignore[attr-defined]
     return [statement]
 
 
@@ -273,6 +278,12 @@ def _assigned(name: str, kinds: list[Kind], after: ast.stmt) -> ast.stmt:
     """`name = name.detach()`."""
     there = set_kinds(ast.copy_location(ast.Name(name, ast.Load()), after), kinds)
     return ast.copy_location(ast.Assign([ast.copy_location(ast.Name(name, ast.Store()), after)], _cut(there)), after)
+
+
+def _given(value: ast.expr) -> ast.expr:
+    """What goes into another tensor, cut off from its gradient; a tensor under its own name, too."""
+    dtypes = {kind.dtype[:5] for kind in kinds_of(value) if isinstance(kind, TensorKind)}
+    return _cut(value) if isinstance(value, ast.Name) and dtypes & {"float", "bfloa", "compl"} else _detached(value)
 
 
 def _detached(value: ast.expr) -> ast.expr:
@@ -317,20 +328,6 @@ def without_gradient_by_decorator(node: ast.FunctionDef) -> bool:
     """Whether a function is one that torch runs without gradients."""
     names = [ast.unparse(item).partition("(")[0].rpartition(".")[2] for item in node.decorator_list]
     return any(name in NO_GRADIENT for name in names)
-
-
-@handles("torch.nn.Module.requires_grad_", stage=Stage.STATEMENT)
-def freeze_module(call: ast.Call, context: Context) -> list[ast.stmt] | None:
-    """`for parameter in module.get_parameters(): parameter.requires_grad = False`; of parameters alone, for True."""
-    if not isinstance(call.func, ast.Attribute):
-        return None
-    owner, flag = context.visit(call.func.value), flag_of(call, context)
-    parameters = ast.Call(ast.Attribute(owner, "get_parameters", ast.Load()), [], [])
-    if literal(flag) != (True, False):  # buffers may be frozen once more; they are not to train
-        parameters = ast.Call(context.name("msmigrate.nn.parameters"), [owner], [])
-    target = ast.Attribute(ast.Name("parameter", ast.Load()), "requires_grad", ast.Store())
-    change: ast.stmt = ast.Assign([target], flag)
-    return [ast.For(ast.Name("parameter", ast.Store()), parameters, [change], [])]
 
 
 @handles("torch.Tensor.requires_grad_", stage=Stage.STATEMENT)

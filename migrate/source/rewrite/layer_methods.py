@@ -1,6 +1,6 @@
 """What a model does with a layer besides running it: hooks, which are called with a gradient or with what it is given;
 states that are read and loaded while a model is made; a parameter that is assigned; sizes that are read; a layer that
-is moved, or made by the constructor of a base; and what asks for its class, or the dtype of its weights."""
+is moved, frozen, or made by the constructor of a base; and what asks for its class, or the dtype of its weights."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import copy
 import re
 
 from ...library_names import CELL_METHODS, CONTAINERS, COUNTERPARTS, SIMPLIFIED, TABLES
+from ...source_files import literal
 from ..observe.observations import (
     CallableKind,
     DictKind,
@@ -23,6 +24,7 @@ from ..observe.observations import (
 )
 from .argument_kinds import FLOAT32, NO_CAST, are_tensors
 from .context import Context, Problem, Stage, Unwritable, handles
+from .devices_and_no_grad import flag_of
 from .library_lookups import handed_on, write_reference
 
 MOVED = [f"torch.nn.Module.{name}" for name in ("to", "cuda", "cpu", "float")]
@@ -455,3 +457,17 @@ def dtype_of_weights(node: ast.Attribute, context: Context) -> ast.expr | None:
     weights = ast.Call(ast.Attribute(context.visit(node.value), "get_parameters", ast.Load()), [], [])
     first = ast.Call(ast.Name("iter", ast.Load()), [weights], [])
     return ast.Attribute(ast.Call(ast.Name("next", ast.Load()), [first], []), "dtype", ast.Load())
+
+
+@handles("torch.nn.Module.requires_grad_", stage=Stage.STATEMENT)
+def freeze_module(call: ast.Call, context: Context) -> list[ast.stmt] | None:
+    """`for parameter in module.get_parameters(): parameter.requires_grad = False`; of parameters alone, for True."""
+    if not isinstance(call.func, ast.Attribute):
+        return None
+    owner, flag = context.visit(call.func.value), flag_of(call, context)
+    parameters = ast.Call(ast.Attribute(owner, "get_parameters", ast.Load()), [], [])
+    if literal(flag) != (True, False):  # buffers may be frozen once more; they are not to train
+        parameters = ast.Call(context.name("msmigrate.nn.parameters"), [owner], [])
+    target = ast.Attribute(ast.Name("parameter", ast.Load()), "requires_grad", ast.Store())
+    change: ast.stmt = ast.Assign([target], flag)
+    return [ast.For(ast.Name("parameter", ast.Store()), parameters, [change], [])]

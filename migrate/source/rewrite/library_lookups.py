@@ -23,6 +23,7 @@ from ..observe.observations import (
     DictKind,
     DtypeKind,
     Items,
+    Kind,
     Made,
     ModuleKind,
     ObjectKind,
@@ -30,6 +31,7 @@ from ..observe.observations import (
     PlainKind,
     PythonModule,
     Reference,
+    SequenceKind,
     always,
     callees_of,
     constants_of,
@@ -38,7 +40,7 @@ from ..observe.observations import (
     of_constant,
 )
 from .argument_kinds import tensors_of_loss
-from .context import Context, Namer, ObservedArgument, Program, Stage, Unwritable, handles, set_receivers
+from .context import UNSEEN, Context, Namer, ObservedArgument, Program, Stage, Unwritable, handles, set_receivers
 from .initializers import filling_function, fills
 from .row_calls import arguments_of, call_through_variable, is_variable, only_as_seen, with_initial_values, write_call
 
@@ -322,6 +324,25 @@ def constant_of_module(node: ast.Attribute, context: Context) -> ast.expr | None
     if len(kinds) != 1 or not isinstance(kinds[0], PythonModule):
         return None
     return context.program.constant(kinds[0].name, node.attr, constants_of(node))
+
+
+def kinds_at_top(name: str, program: Program, file: str = "") -> list[Kind]:
+    """The kind of an object of settings, or a dictionary of these, at the top of a file of the user's; empty for
+    anything else. name: its full name, or its own in a file."""
+    module, _, last = name.rpartition(".")
+    modules = [one for one, path in program.all_files.items() if path == file] if file else [module]
+    values = [known[last] for one in modules if last in (known := program.facts.constants.get(one, {}))]
+    return [_kind_made(values[0])] if values and isinstance(values[0], (Pairs, Made)) else []
+
+
+def _kind_made(value: Any) -> Kind:
+    if isinstance(value, Pairs) and all(isinstance(key, str) for key, _ in value.pairs):
+        return DictKind(tuple((key, _kind_made(item)) for key, item in value.pairs))
+    if isinstance(value, Items):
+        return SequenceKind(value.type, tuple(dict.fromkeys(map(_kind_made, value.items))))
+    if isinstance(value, Made):
+        return ObjectKind(value.function)
+    return of_constant(value) if value is None or type(value) in PLAIN else UNSEEN
 
 
 @handles(syntax=[ast.Attribute])

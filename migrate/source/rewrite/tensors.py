@@ -526,18 +526,18 @@ def bits(node: ast.BinOp | ast.UnaryOp, context: Context) -> ast.expr | None:
     return ast.Call(context.name(row.mindspore), [context.visit(part) for part in parts], [])
 
 
-ARRAY = ObjectKind("numpy.ndarray")
+ARRAY, RANGE = ObjectKind("numpy.ndarray"), ObjectKind("builtins.range")
 
 
 @handles(syntax=[ast.Subscript])
 def indexed_by_numpys(node: ast.Subscript, context: Context) -> ast.expr | None:
-    """`x[:, places]` with a tensor for an array of NumPy's, `x[:count]` with a Python number for one of NumPy's, and a
-    mask of bytes as one of bools: MindSpore's tensors take these for no index."""
+    """`x[:, places]` with a tensor for an array of NumPy's, `x[:count]` with a Python number for one of NumPy's, a list
+    for a range, and a mask of bytes as one of bools: MindSpore's tensors take these for no index."""
     items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     parts = [
         part for item in items for part in ([*ast.iter_child_nodes(item)] if isinstance(item, ast.Slice) else [item])
     ]
-    of_numpy = any(kind == ARRAY or kind in NUMPYS for part in parts for kind in kinds_of(part))
+    of_numpy = any(kind in (ARRAY, RANGE) or kind in NUMPYS for part in parts for kind in kinds_of(part))
     if not (of_numpy or any(map(_old_mask, parts))) or not always(kinds_of(node.value), TensorKind):
         return None
     visited = [_index(item, context) for item in items]
@@ -552,6 +552,8 @@ def _index(item: ast.expr, context: Context) -> ast.expr:
     kinds, visited = kinds_of(item), context.visit(item)
     if _old_mask(item):
         return ast.Call(context.name("mindspore.ops.cast"), [visited, context.name("mindspore.bool_")], [])
+    if kinds == [RANGE]:
+        return ast.Call(ast.Name("list", ast.Load()), [visited], [])
     if kinds == [ARRAY]:
         return ast.Call(context.name("mindspore.Tensor"), [visited], [])
     return pythons_number(visited, kinds)[0]
@@ -561,14 +563,6 @@ def _old_mask(index: ast.AST) -> bool:
     """Whether it is a tensor of bytes, as masks were before torch had bools."""
     bytes_ = isinstance(index, ast.Call) and callees_of(index) == ["torch.Tensor.byte"]
     return bytes_ or any(isinstance(kind, TensorKind) and kind.dtype == "uint8" for kind in kinds_of(index))
-
-
-@handles("torch.randint")
-def below(call: ast.Call, context: Context) -> None:
-    """`torch.randint(5, (2, 3))` with the 0 that it starts from; the rest is the row's."""
-    words = {word.arg for word in call.keywords}
-    if not words & {"low", "high"} and len(call.args) == 2 - ("size" in words):
-        call.args.insert(0, ast.Constant(0))
 
 
 TUPLES = {"_single": 1, "_pair": 2, "_triple": 3, "_quadruple": 4}  # of torch.nn.modules.utils

@@ -12,7 +12,7 @@ import builtins
 import copy
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from ...library_names import (
     CELL_METHODS,
@@ -59,6 +59,7 @@ from .dataclasses_and_configs import is_enum, is_settings, kinds_before, takes_i
 from .devices_and_no_grad import says_how, without_try
 from .initializers import shares
 from .layer_methods import OF_MODULES
+from .library_lookups import kinds_at_top
 from .modules import NORMS
 from .row_calls import is_super
 from .signatures import OF_TENSORS, SOME_TENSOR, read_inner
@@ -123,8 +124,7 @@ class Reader:
     def __init__(self, context: Context) -> None:
         self.context, self.program = context, context.program
         self.variables: dict[str, list[Kind]] = {}
-        self.loops = 0
-        self.given_back: list[Kind] = []  # by the function that is read
+        self.loops, self.given_back = 0, list[Kind]()  # by the function that is read
         self.inner: dict[str, list[Kind]] = {}  # what functions inside of it give back
         if any(context.owner in bases for bases in self.program.facts.orders):
             self.variables["self"] = [ModuleKind(context.owner)]
@@ -153,13 +153,19 @@ class Reader:
         name = self.program.names(self.context.file).name(node)
         return ROWS_FIRST.get(name, name)
 
-    @contextmanager
-    def within(self, test: ast.expr) -> Iterator[None]:
+    def within(self, test: ast.expr) -> AbstractContextManager[None]:
         """Within the block, a module that the test names has only the classes that it had in the test."""
         names = [node for node in ast.walk(test) if isinstance(node, ast.Name) and node.id != "self"]
-        there = {node.id: kinds_of(node) for node in names if always(kinds_of(node), ModuleKind)}
-        before = {name: self.variables.get(name, []) for name in there}
-        self.variables |= there
+        return self._knowing({node.id: kinds_of(node) for node in names if always(kinds_of(node), ModuleKind)})
+
+    def narrowed(self, test: ast.expr) -> AbstractContextManager[None]:
+        """Within the block, a variable is a module of the test's class: `isinstance(m, C)`, `type(m) in (C, D)`."""
+        return self._knowing(methods.modules_asked_for(test, self.resolve, self.program))
+
+    @contextmanager
+    def _knowing(self, kinds: dict[str, list[Kind]]) -> Iterator[None]:
+        before = {name: self.variables.get(name, [UNSEEN]) for name in kinds}
+        self.variables |= kinds
         try:
             yield
         finally:
@@ -248,16 +254,6 @@ class Reader:
         name = self.resolve(test.args[1]) if asks_class(test) else ""
         return bool(name) and not name.startswith("torch.") and self.program.unseen(name)
 
-    @contextmanager
-    def narrowed(self, test: ast.expr) -> Iterator[None]:
-        """Within the block, a variable is a module of the test's class: `isinstance(m, C)`, `type(m) in (C, D)`."""
-        before, found = dict(self.variables), methods.modules_asked_for(test, self.resolve, self.program)
-        self.variables |= found
-        try:
-            yield
-        finally:
-            self.variables |= {name: before.get(name, [UNSEEN]) for name in found}
-
     def _augmented(self, target: ast.expr, given: list[Kind]) -> list[Kind]:
         """What a target may be after `target += given`, besides what it was: a tensor stays one."""
         there = copy.deepcopy(target)
@@ -330,9 +326,8 @@ class Reader:
                 kind = SequenceKind("list" if isinstance(node, ast.List) else "tuple", tuple(kinds))
                 return [UNSEEN if isinstance(node, ast.Set) else kind]
             case ast.Dict():
-                for key, value in zip(node.keys, node.values, strict=True):
-                    self.expression(key or value)
-                    self.expression(value)
+                for part in filter(None, (*node.keys, *node.values)):
+                    self.expression(part)
                 return [UNSEEN]
             case ast.BoolOp():
                 return list(dict.fromkeys(kind for value in node.values for kind in self.expression(value)))
@@ -381,7 +376,10 @@ class Reader:
         if node.id in SAFE:
             return [CallableKind("function", f"builtins.{node.id}")]
         constant = self.program.origin(self.context.file, node.id)
-        if constant is not None and (kinds := signatures.made_at_top(constant.node.value or node, self.resolve)):
+        kinds = kinds_at_top(node.id, self.program, self.context.file)
+        if constant is not None and (
+            kinds or (kinds := signatures.made_at_top(constant.node.value or node, self.resolve))
+        ):
             return kinds
         if constant is None or not literal(constant.node.value)[0]:
             raise Unwritable(f"the value of {node.id} was not seen")
@@ -394,10 +392,11 @@ class Reader:
         if ran or f"{name}.forward" in self.program.functions:
             self.program.define(name)
             return [CallableKind("class" if name in self.program.owners else "function", name)]
-        if is_settings(name, self.program):
-            self.program.define(name)
         if is_enum(name, self.program) or is_settings(name, self.program):
+            self.program.define(name)
             return [CallableKind("class", name)]
+        if kinds := kinds_at_top(name, self.program):
+            return kinds
         if isinstance(node, ast.Attribute) and is_enum(name.rpartition(".")[0], self.program):
             set_kinds(node.value, [CallableKind("class", name.rpartition(".")[0])])
             return [UNSEEN]
@@ -425,7 +424,7 @@ class Reader:
         own = isinstance(root, ast.Name) and root.id in self.context.local
         if isinstance(root, ast.Name) and root.id == "self" and not kinds_of(root):
             set_kinds(root, self.variables.get("self", ()))
-        if not own and (name := self.resolve(node)):
+        if not own and (name := self.resolve(node)) and not kinds_at_top(self.resolve(node.value), self.program):
             if isinstance(node.value, (ast.Name, ast.Attribute)):
                 of = self.resolve(node.value)
                 set_kinds(node.value, [CallableKind("class", of) if of in self.program.owners else PythonModule(of)])
@@ -450,6 +449,8 @@ class Reader:
                 found += self.program.attributes(kind.cls).get(node.attr) or [UNSEEN]
             elif isinstance(kind, CallableKind) and (seen := methods.of_class(kind.name, node.attr, self.program)):
                 found += seen
+            elif isinstance(kind, DictKind) and node.attr in dict(kind.entries):
+                found.append(dict(kind.entries)[node.attr])
             elif isinstance(kind, ObjectKind) and (kind != UNSEEN or node.attr in ("shape", "ndim", "device")):
                 found.append(UNSEEN if kind != UNSEEN else OF_TENSORS[node.attr])  # of arrays, too
             else:

@@ -194,3 +194,30 @@ class Showing(nn.Module):
 def showing():
     torch.manual_seed(1)
     return Showing(), (torch.randn(3, 4),)
+
+
+class IntoOthers(nn.Module):
+    """What goes into a tensor in place where there are no gradients has none either."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.other = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x, many: bool = False):
+        y, z = self.one(x), self.other(x)
+        with torch.no_grad():
+            found = x * 2
+            found.add_(torch.mul(y, 0.5)).mul_(z)
+            found += z
+            part = found.clone()
+            part[:, 0] = y[:, 1]
+            part[:, 1:] = z[:, 1:]
+            for row in range(2):
+                part[row] *= y[row]
+            if many:
+                part -= y
+        return found.sum() + (part * y).sum() + (part * z).sum()
+
+
+def into_others():
+    return IntoOthers(), [torch.rand(3, 4)]

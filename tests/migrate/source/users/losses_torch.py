@@ -230,3 +230,41 @@ def from_torchs_weighted_base():
 
 def from_torchs_weighted_base_without_weight():
     return Losing(Focusing(reduction="sum")), [torch.randn(3, 4), torch.rand(3, 4)]
+
+
+class ByOldWords(nn.Module):
+    def __init__(self, average=True):
+        super().__init__()
+        self.average = average
+        self.layer = nn.Linear(4, 4)
+        self.squares = nn.MSELoss(False)
+        self.classes = nn.CrossEntropyLoss(size_average=False)
+        self.apart = nn.L1Loss(reduce=False)
+        self.binary = nn.BCEWithLogitsLoss(None, True, True)
+        self.both = nn.SmoothL1Loss(size_average=False, reduce=False)
+
+    def forward(self, x, y):
+        x, wanted = self.layer(x), torch.tensor([1, 2, 0])
+        found = F.smooth_l1_loss(x, y, size_average=self.average)
+        found = found + F.nll_loss(F.log_softmax(x, 1), wanted, None, False)
+        found = found + F.kl_div(F.log_softmax(x, 1), y, size_average=None, reduce=False).sum()
+        found = found + self.squares(x, y) + self.classes(x, wanted) + self.apart(x, y).mean()
+        return found + self.binary(x, y) + self.both(x, y).max()
+
+
+def by_old_words():
+    return ByOldWords(), [torch.randn(3, 4), torch.rand(3, 4)]
+
+
+class ByOldWordsUnseen(nn.Module):
+    def __init__(self, size_average, reduce):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.loss = nn.MSELoss(size_average=size_average, reduce=reduce)
+
+    def forward(self, x):
+        return self.loss(self.layer(x), x)
+
+
+def by_old_words_unseen():
+    return ByOldWordsUnseen(True, False), [torch.randn(3, 4)]

@@ -597,3 +597,27 @@ def weights_sometimes():
 def weights_never():
     torch.manual_seed(1)
     return SometimesNet(need=False), tokens()
+
+
+class ByRanges(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.box = nn.Conv2d(3, 3, 3, padding=1, groups=3, bias=False)
+        self.box.weight.data[...] = 1 / 9
+        self.layer = nn.Linear(4, 4)
+        with torch.no_grad():
+            self.layer.weight[...] = torch.eye(4)
+            self.layer.bias[...] += 0.5
+
+    def forward(self, x):
+        x = self.layer(self.box(x))
+        flat, some = x[0, 0].clone(), range(1, 3)
+        flat[range(len(flat)), range(len(flat))] = 0
+        zeros = torch.zeros(2, 2)
+        zeros[...] = flat[0, 0]
+        wide = torch.randint(1, flat.ne(0).sum() + 2, (2, 1))
+        return x[:, :, some], flat, zeros, wide.float() * 0
+
+
+def by_ranges():
+    return ByRanges(), [torch.rand(2, 3, 4, 4)]

@@ -72,3 +72,10 @@ def test_a_tensor_that_is_kept_as_an_attribute_has_a_name_besides(users: Users) 
         "table_now[0] = 0.0\n        self.table = table_now\n",
         "return high_now * low_now + ops.sum(seen_now) * ops.mean(table_now) + shape_now[0]",
     )
+
+
+def test_what_goes_into_a_tensor_without_gradients_has_none(users: Users) -> None:
+    """`found.add_(y)`, `found += y` and `found[0] = y` let y's gradient through, in branches that did not run, too."""
+    found = users["into_others"]
+    found.agrees()
+    found.holds("found = found + ops.stop_gradient(z)", "part = part - ops.stop_gradient(y)")

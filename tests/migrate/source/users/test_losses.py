@@ -87,3 +87,17 @@ def test_losses_from_torchs_own_base(users: Users) -> None:
     weighted.agrees()
     plain.agrees()
     users["from_torchs_base"].holds("super().__init__(reduction=reduction)", "reduce was None")
+
+
+def test_torchs_old_words_for_a_reduction_are_written_as_one(users: Users) -> None:
+    found = users["by_old_words"]
+    found.agrees()
+    found.holds(
+        "self.squares = nn.MSELoss(reduction='sum')",
+        "self.apart = nn.L1Loss(reduction='none')",
+        "self.both = nn.SmoothL1Loss()",
+        "self.binary = nn.BCEWithLogitsLoss()",
+        "reduction='mean' if self.average else 'sum')",
+    )
+    (problem,) = users["by_old_words_unseen"].source.problems
+    assert "size_average" in problem.text or "reduce" in problem.text

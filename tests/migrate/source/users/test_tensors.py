@@ -166,3 +166,16 @@ def test_windows_by_how_far_values_lie_apart_and_a_choice_by_a_method(users: Use
     found.holds(
         "step = list(stride(y))", "as_strided(y, (n, count - 1, 2, width)", "condition=lower, other=windows * 2"
     )
+
+
+def test_places_by_ranges_everything_and_bounds_that_are_tensors(users: Users) -> None:
+    """MindSpore's tensors take no range for an index, `weight.data[...] = x` changes a copy, and randint a number."""
+    found = users["by_ranges"]
+    found.agrees()
+    found.holds(
+        "flat[list(range(len(flat))), list(range(len(flat)))] = 0",
+        "x[:, :, list(some)]",
+        "self.box.weight.data[:] = 1 / 9",
+        "zeros[:] = flat[0, 0]",
+        "high=int(tensor_sum(",
+    )

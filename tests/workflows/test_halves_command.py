@@ -22,12 +22,12 @@ def test_the_halves_agree(tmp_path: Path, own: bool, capsys: pytest.CaptureFixtu
     assert run_record("torch", RECIPE, torch, None, asked) == 0
     assert run_record("mindspore", RECIPE, mindspore, torch, asked) == 0
     capsys.readouterr()
-    assert run_compare(torch, mindspore, ParityOptions(json_file=tmp_path / "report.json")) == 0
+    assert run_compare(torch, mindspore, None, ParityOptions(json_file=tmp_path / "report.json")) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "Parity: " in said and "record torch again with MindSpore's trace" in said
     assert run_record("torch", RECIPE, sharp, mindspore, asked) == 0
     capsys.readouterr()
-    assert run_compare(mindspore, sharp, ParityOptions()) == 0
+    assert run_compare(mindspore, sharp, None, ParityOptions()) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "Parity: " in said and "record torch again" not in said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["A", "B", "C", "report.json"]

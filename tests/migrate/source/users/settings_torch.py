@@ -1,11 +1,10 @@
 """Models that read settings at the top of a file: objects that other statements have filled."""
 
 import torch
-from torch import nn
-
 from package_torch import options
 from package_torch.options import entries, merged, named, parsed
 from package_torch.options import plain as settings
+from torch import nn
 
 here = options.Entries()
 here.wide = 4

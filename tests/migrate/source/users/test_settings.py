@@ -21,7 +21,7 @@ def test_settings_of_other_kinds(users: Users) -> None:
     found.holds("merged = {'wide': 4, 'rates': [0.5, 2.0], 'layer': {'depth': 2}}")
     found.holds("named = SimpleNamespace(wide=4, rates=[0.5, 2.0], layer=SimpleNamespace(depth=2))")
     found.holds("parsed = Namespace(wide=4, rates=[0.5, 2.0], layer=Namespace(depth=2))")
-    found.holds("plain = SimpleNamespace(rates=[0.5, 2.0], wide=4, layer=SimpleNamespace(depth=2))")
+    found.holds("plain = SimpleNamespace(rates=(0.5, 2.0), wide=4, layer=SimpleNamespace(depth=2))")
     found.holds("entries.get('other', 3)")
 
 

@@ -16,8 +16,8 @@ class Layer:
     pass
 
 
-class Plain(object):
-    rates = [0.5, 2.0]
+class Plain:
+    rates = (0.5, 2.0)
 
     def __init__(self, wide):
         self.wide = wide
@@ -52,7 +52,7 @@ merge(merged, {"wide": 4, "layer": Entries(depth=2)})
 
 named = SimpleNamespace(wide=4, rates=[0.5, 2.0])
 named.layer = SimpleNamespace()
-setattr(named.layer, "depth", 2)
+vars(named.layer)["depth"] = 2
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--wide", type=int, default=3)

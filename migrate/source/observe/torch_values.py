@@ -195,14 +195,15 @@ def is_setting(value: Any, inside: frozenset[int] = frozenset()) -> bool:
     return isinstance(value, (*PLAIN, type, Enum)) or settings_of(value, inside) is not None
 
 
-def as_namespaces(value: Any) -> Any:
+def as_namespaces(value: Any, inside: frozenset[int] = frozenset()) -> Any:
     """An object of settings, of a class of the user's own, as a namespace of its attributes and its class's, and so the
-    objects in it; anything else as it is."""
-    if isinstance(value, (PLAIN, type, Enum)) or (held := settings_of(value)) is None:
+    objects in it; anything else as it is. inside: the ids of what it is part of."""
+    if isinstance(value, (*PLAIN, type, Enum)) or id(value) in inside or (held := settings_of(value)) is None:
         return value
+    deeper = inside | {id(value)}
     of_class = {key: one for base in reversed(type(value).__mro__[:-1]) for key, one in vars(base).items()}
     shown = {key: getattr(value, key) for key, one in of_class.items() if key[:1] != "_" and is_setting(one)}
-    return types.SimpleNamespace(**{key: as_namespaces(one) for key, one in {**shown, **held}.items()})
+    return types.SimpleNamespace(**{key: as_namespaces(one, deeper) for key, one in {**shown, **held}.items()})
 
 
 class WithoutValues(Exception):

@@ -248,7 +248,7 @@ class ConstructionLog:
         root: the value is the model itself, which is described by its class; a module inside is described by the
         function that builds it.
         """
-        if isinstance(value, PLAIN):
+        if isinstance(value, PLAIN) and not isinstance(value, Enum):  # an IntEnum's member is both
             return value
         if type(value) in (list, tuple) or type(value).__module__.startswith("omegaconf.list"):
             return Items("tuple" if isinstance(value, tuple) else "list", tuple(map(self.made, value)))

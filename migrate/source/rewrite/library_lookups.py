@@ -11,7 +11,7 @@ import ast
 import builtins
 import copy
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,9 +23,11 @@ from ..observe.observations import (
     DictKind,
     DtypeKind,
     Items,
+    Kind,
     Made,
     ModuleKind,
     ObjectKind,
+    Observed,
     Pairs,
     PlainKind,
     PythonModule,
@@ -517,6 +519,18 @@ def rows_by_name(node: ast.Call, context: Context) -> dict[str, Row]:
     rows = {str(one): context.program.row(f"{kinds[0].name}.{one}") for one in names}
     known = {one: row for one, row in rows.items() if row is not None and row.mindspore is not None}
     return {one: row for one, row in known.items() if all(state.start is None for state in row.state)}
+
+
+def named_callees(getter: ast.expr, read: Callable[[ast.expr], list[Kind]], context: Context) -> list[str]:
+    """The classes or functions of torch's that `getattr(nn, kind)` may be, by the texts in the function; none for
+    anything else. read: infers an expression."""
+    match getter:
+        case ast.Call(ast.Name("getattr"), [ast.Name() | ast.Attribute() as module, ast.Name() as kind], []):
+            of, _ = read(module), read(kind)
+            rows = rows_by_name(getter, context)
+            vars(kind)["observed"] = Observed(kinds=[PlainKind("str")], constants=[*rows] or None)
+            return [f"{getattr(of[0], 'name', '')}.{one}" for one in rows]
+    return []
 
 
 def _by_name(node: ast.Call, rows: Mapping[str, Row], context: Context) -> ast.expr:

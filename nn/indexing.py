@@ -219,6 +219,20 @@ class PaddedEmbedding(nn.Embedding):
         return ops.where(hidden, ops.stop_gradient(found), found)
 
 
+def embedding_from_pretrained(
+    embeddings: Tensor, *, freeze: bool = True, padding_idx: int | None = None
+) -> nn.Embedding:
+    """An Embedding that begins with these vectors, (number, width), and trains only where it is not frozen."""
+    number, width = embeddings.shape
+    if padding_idx is None:
+        made = nn.Embedding(number, width)
+    else:
+        made = PaddedEmbedding(number, width, padding_idx=padding_idx % number)
+    made.embedding_table.set_data(embeddings)  # the row of padding_idx, too, which MindSpore begins with zeros
+    made.embedding_table.requires_grad = not freeze
+    return made
+
+
 class EmbeddingBag(nn.Cell):
     """The sum, mean or maximum of the embeddings of each bag."""
 

@@ -40,7 +40,7 @@ from ..observe.observations import (
     of_constant,
 )
 from .argument_kinds import tensors_of_loss
-from .context import Context, Namer, ObservedArgument, Program, Stage, Unwritable, handles, set_receivers
+from .context import Context, Namer, ObservedArgument, Problem, Program, Stage, Unwritable, handles, set_receivers
 from .initializers import filling_function, fills
 from .row_calls import arguments_of, call_through_variable, is_variable, only_as_seen, with_initial_values, write_call
 
@@ -548,3 +548,12 @@ def backend(node: ast.Attribute, context: Context) -> ast.expr | None:
 def annotated(node: ast.Call, context: Context) -> ast.expr | None:
     """`torch.jit.annotate(type, value)`, which is the value."""
     return context.visit(node.args[1]) if len(node.args) == 2 else None
+
+
+@handles("torch.Tensor.is_contiguous")
+def lies_in_order(node: ast.Call, context: Context) -> ast.expr:
+    """`x.is_contiguous()`, which should decide only how torch goes on with the same values, as True, and said."""
+    text = f"{ast.unparse(node)} is taken to be True: no value depends on how a tensor lies in MindSpore's memory"
+    problem = Problem(context.file, node.lineno, text)
+    context.program.left_out += [problem] if problem not in context.program.left_out else []
+    return ast.Constant(True)

@@ -627,3 +627,62 @@ class Volumes(nn.Module):
 def volumes():
     torch.manual_seed(0)
     return Volumes(), (torch.randn(2, 2, 3, 4, 4),)
+
+
+class Worded(nn.Module):
+    """Embeddings that begin with vectors, one of which trains, and one of which has a row of its own."""
+
+    def __init__(self, vectors, train=False):
+        super().__init__()
+        if train:
+            self.words = nn.Embedding.from_pretrained(vectors, freeze=False)
+        else:
+            self.words = nn.Embedding.from_pretrained(vectors)
+        self.more = nn.Embedding.from_pretrained(embeddings=vectors * 2, freeze=False, padding_idx=-1)
+        self.fc = nn.Linear(vectors.shape[1], 3)
+
+    def forward(self, ids):
+        return self.fc(self.words(ids) + self.more(ids))
+
+
+def worded():
+    torch.manual_seed(4)
+    return Worded(torch.randn(6, 5)), (torch.tensor([[0, 5, 2], [3, 5, 1]]),)
+
+
+def worded_and_trained():
+    torch.manual_seed(4)
+    return Worded(torch.randn(6, 5), train=True), (torch.tensor([[0, 5, 2], [3, 5, 1]]),)
+
+
+class Flattened(nn.Module):
+    """Recurrent layers in a list of which something is asked in a list, tensors of sizes, and how one lies."""
+
+    def __init__(self, turned):
+        super().__init__()
+        self.first, self.second = nn.GRU(4, 3, batch_first=True), nn.LSTM(3, 3, batch_first=True)
+        self.turned = turned
+        self.flat = [self.first, self.second]
+        self.flatten()
+
+    def flatten(self):
+        [rnn.flatten_parameters() for rnn in self.flat]
+
+    def forward(self, x):
+        self.flatten()
+        y = self.second(self.first(x)[0])[0]
+        parts = []
+        for part in (y, y.transpose(0, 1)):
+            if not part.is_contiguous():
+                part = part.contiguous()
+            parts.append(part.view(-1, 3))
+        noise = x.data.new(*x.size()[:2]).fill_(0.5)
+        ones = y.new(*y.shape).zero_() + 1.0
+        if self.turned:
+            ones = ones.t() if ones.is_contiguous() else ones
+        return parts[0] * noise.view(-1, 1) + parts[1] * ones.view(-1, 3)
+
+
+def flattened_in_a_list():
+    torch.manual_seed(6)
+    return Flattened(turned=False), (torch.randn(2, 5, 4),)

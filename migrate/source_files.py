@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeGuard
 from ..errors import BadInput
 from ..input_files import LARGEST_PYTHON, python_tree, read_bytes
 from ..printable import shortened
-from .library_names import public
+from .library_names import public, with_imports_by_star
 from .source.observe.instrument import ABOVE, AFTER, BEHIND, OF_BLOCK, Note, definition, placed_notes
 from .source.observe.observations import Function, Kind, ModuleKind, Observations, replacing
 
@@ -96,7 +96,7 @@ class SourceFiles:
     def tree(self, file: str) -> ast.Module:
         """The parsed file, with the imports of its functions moved to its top level."""
         if file not in self.trees:
-            self.trees[file] = imports_at_top(self.facts.tree(file))
+            self.trees[file] = with_imports_by_star(imports_at_top(self.facts.tree(file)), file, self.all_files)
         return self.trees[file]
 
     def notes(self, file: str, line: int) -> list[Note]:

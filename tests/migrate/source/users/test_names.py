@@ -30,3 +30,12 @@ def test_where_nothing_has_such_a_name_the_imports_are_the_usual_ones(users: Use
     found.holds("from mindspore import nn, ops")
     found.lacks("ms_")
     assert np.abs(found.torch["eval/0"]).max() > 0
+
+
+def test_what_a_star_brings_along(users: Users) -> None:
+    """`np` of `from helpers import *` could not be written, nor what of Python's library came so."""
+    found = users["starred"]
+    found.agrees()
+    found.holds("import math", "from collections import OrderedDict as Ordered", "from functools import partial")
+    found.holds("import numpy as np", "return np.array(2.0) * x")
+    assert not found.source.not_run

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import copy
 import dataclasses
 import functools
 import inspect
@@ -49,6 +48,7 @@ from .torch_values import (
     attributes_of,
     by_attribute,
     configurations,
+    copied,
     fields_of,
     is_apply_of_function,
     is_array,
@@ -485,7 +485,7 @@ def as_given(value: Any) -> Any:
     if type(value) in (list, tuple):
         return type(value)(map(as_given, value))
     if by_attribute(value) and is_plain(value):
-        return copy.deepcopy(value)
+        return copied(value)
     return {key: as_given(item) for key, item in value.items()} if type(value) is dict else value
 
 

@@ -686,3 +686,42 @@ class Flattened(nn.Module):
 def flattened_in_a_list():
     torch.manual_seed(6)
     return Flattened(turned=False), (torch.randn(2, 5, 4),)
+
+
+class Attributes(dict):
+    """A dictionary whose entries are attributes, too."""
+
+    __getattr__ = dict.__getitem__
+
+
+class Shown(nn.Module):
+    """Says its settings in texts."""
+
+    def __init__(self, config):
+        super().__init__()
+        print(f"made with {config.inner}, {config.inner.slope:.2f}")
+        self.name = f"{config.width}-{config.inner.slope}"
+        self.fc = nn.Linear(config.width, config.width)
+        self.slope = config.inner.slope
+        self.wide = self.name == "4-0.25"
+
+    def forward(self, x):
+        x = torch.nn.functional.leaky_relu(self.fc(x), self.slope)
+        return x * 2 if self.wide else x
+
+
+class ByItem(dict):
+    """The same, in a method."""
+
+    def __getattr__(self, name):
+        return self[name]
+
+
+def shown_settings_by_item():
+    torch.manual_seed(8)
+    return Shown(ByItem(width=4, inner=ByItem(slope=0.25))), (torch.randn(3, 4),)
+
+
+def shown_settings():
+    torch.manual_seed(8)
+    return Shown(Attributes(width=4, inner=Attributes(slope=0.25))), (torch.randn(3, 4),)

@@ -192,3 +192,11 @@ def test_lists_of_calls_that_do_nothing_here_and_tensors_of_sizes(users: Users) 
     found.agrees()
     found.lacks("flatten_parameters", "is_contiguous")
     assert {one.line for one in found.source.left_out if "is_contiguous() is taken to be True" in one.text}
+
+
+def test_settings_in_texts_are_the_entries_of_a_dictionary(users: Users) -> None:
+    """They stayed attributes there, and the new file failed; of a class that raises a KeyError for `__deepcopy__` none
+    was written at all."""
+    for name in ("shown_settings", "shown_settings_by_item"):
+        users[name].agrees()
+        users[name].lacks("config.width", "config.inner")

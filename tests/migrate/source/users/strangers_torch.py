@@ -725,3 +725,26 @@ def shown_settings_by_item():
 def shown_settings():
     torch.manual_seed(8)
     return Shown(Attributes(width=4, inner=Attributes(slope=0.25))), (torch.randn(3, 4),)
+
+
+def like(t):
+    return {"device": t.device, "dtype": t.dtype}
+
+
+class Alike(nn.Module):
+    """Makes tensors that are alike by what a function gives, in one dictionary."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        x = self.fc(x)
+        loss = torch.tensor(0.5, requires_grad=True, **like(x))
+        places = torch.arange(4, **like(x)) + torch.zeros(x.shape[-1], **like(t=x))
+        return x * places + loss
+
+
+def alike():
+    torch.manual_seed(9)
+    return Alike(), (torch.randn(3, 4),)

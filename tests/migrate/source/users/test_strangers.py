@@ -200,3 +200,9 @@ def test_settings_in_texts_are_the_entries_of_a_dictionary(users: Users) -> None
     for name in ("shown_settings", "shown_settings_by_item"):
         users[name].agrees()
         users[name].lacks("config.width", "config.inner")
+
+
+def test_arguments_in_a_dictionary_that_a_function_gives(users: Users) -> None:
+    found = users["alike"]
+    found.agrees()
+    found.holds("dtype=like(x)['dtype']", "dtype=like(t=x)['dtype']")

@@ -405,8 +405,8 @@ def _unpacked_dict(row: Row, node: ast.expr, context: Context) -> dict[str, Obse
         if key != "inplace" and not all(isinstance(kind, DictKind) and key in dict(kind.entries) for kind in whole):
             if not isinstance(defaults.get(key), (bool, int, float, str)):
                 raise Unwritable(f"{row.torch} with **{ast.unparse(node)} that has {key} only sometimes")
-            words = [*map(ast.Constant, (key, defaults[key]))]
-            there = ast.Call(ast.Attribute(there.value, "get", ast.Load()), words, [])
+            pair: list[ast.expr] = [*map(ast.Constant, (key, defaults[key]))]
+            there = ast.Call(ast.Attribute(there.value, "get", ast.Load()), pair, [])
             kinds = list(dict.fromkeys([*kinds, of_constant(defaults[key])]))
         items[key] = ObservedArgument(there, kinds, [None] if kinds == [NONE] else None)
     return items

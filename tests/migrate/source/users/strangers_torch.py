@@ -748,3 +748,51 @@ class Alike(nn.Module):
 def alike():
     torch.manual_seed(9)
     return Alike(), (torch.randn(3, 4),)
+
+
+class Counted(nn.Module):
+    """Functions inside of others that give the variables around them other values."""
+
+    def __init__(self, width):
+        super().__init__()
+        depth, last = 0, 0.5
+
+        def make(n):
+            nonlocal depth, last
+            depth += 1
+            last = n * 2.0
+            return nn.Linear(width, width)
+
+        def kept():
+            found = None
+
+            def once():
+                nonlocal found
+                if found is None:
+                    found = make(7)
+                return found
+
+            return once
+
+        self.layers = nn.ModuleList([make(n) for n in range(2)])
+        share = kept()
+        self.shared = nn.ModuleList([share(), share()])
+        self.depth, self.last = depth, last
+
+    def forward(self, x):
+        means, largest = 0.0, None
+
+        def noted(y):
+            nonlocal means, largest
+            means = means + y.mean()
+            largest = y.max()
+            return y
+
+        for layer in [*self.layers, *self.shared]:
+            x = noted(layer(x))
+        return x * self.depth + self.last + means + largest
+
+
+def counted_around():
+    torch.manual_seed(3)
+    return Counted(4), (torch.randn(2, 4),)

@@ -206,3 +206,10 @@ def test_arguments_in_a_dictionary_that_a_function_gives(users: Users) -> None:
     found = users["alike"]
     found.agrees()
     found.holds("dtype=like(x)['dtype']", "dtype=like(t=x)['dtype']")
+
+
+def test_variables_around_a_function_that_it_gives_other_values(users: Users) -> None:
+    """`nonlocal` was left out, so that the variable stayed as it was, in silence where the function only sets it."""
+    found = users["counted_around"]
+    found.agrees()
+    found.holds("nonlocal depth, last", "nonlocal found", "nonlocal means, largest")

@@ -126,7 +126,7 @@ def _marked(found: ast.expr) -> Any:
     return found
 
 
-def keep_imports_apart(definitions: Mapping[str, ast.stmt], maker: ast.FunctionDef, head: Imports) -> None:
+def rename_taken_imports(definitions: Mapping[str, ast.stmt], maker: ast.FunctionDef, head: Imports) -> None:
     """Another name for an import, `ms_ops`, where a function that uses it has a variable or a function of that name, or
     the file a class; in place."""
     trees = [*definitions.values(), maker]

@@ -25,7 +25,7 @@ def test_defaults_of_the_run(users: Users) -> None:
 
 
 def test_defaults_that_the_run_had_no_use_for(users: Users, tmp_path: Path) -> None:
-    """They were None, so that nothing was bent, and no kind was the one that was asked for."""
+    """They were None, so that nothing was bent, and another branch was taken."""
     given, taken = users["defaults_given"], users["defaults_taken"]
     given.agrees()
     given.holds(DEFAULTS, "def doubled(x):", "def lessened(x, by=0.5):")

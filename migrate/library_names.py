@@ -40,6 +40,39 @@ INSTALLED = {"site-packages", "dist-packages"}  # folders of installed packages
 NOT_CONVERTED = "msmigrate.nn.not_converted"
 
 
+def with_imports_by_star(tree: ast.Module, file: str, files: Mapping[str, str]) -> ast.Module:
+    """The file with the imports of libraries that `from helpers import *` brings along, behind it; in place.
+
+    files: the model's files, by the modules that they are.
+    """
+    found = [(statement, [*_brought(statement, file, files, {file})]) for statement in tree.body]
+    tree.body = [one for statement, more in found for one in (statement, *more)]
+    return tree
+
+
+def _brought(statement: ast.stmt, file: str, files: Mapping[str, str], seen: set[str]) -> Iterator[ast.stmt]:
+    """The imports of other packages in a file of which everything is imported, and in those that it so imports."""
+    if not isinstance(statement, ast.ImportFrom) or statement.names[0].name != "*":
+        return
+    parts = next(module for module, place in files.items() if place == file).split(".")
+    up = parts[: len(parts) - statement.level + (Path(file).name == "__init__.py")] if statement.level else []
+    other = files.get(".".join([*up, *([statement.module] if statement.module else [])]), "")
+    if not other or other in seen:
+        return
+    own = {"", *(module.partition(".")[0] for module in files)}
+    body = ast.parse(Path(other).read_bytes()).body
+    listed = any(isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "__all__" for one in body)
+    for one in body if not listed else []:
+        if isinstance(one, ast.ImportFrom) and one.names[0].name == "*":
+            yield from _brought(one, other, files, {*seen, other})
+        elif isinstance(one, (ast.Import, ast.ImportFrom)):
+            places = (
+                [a.name for a in one.names] if isinstance(one, ast.Import) else ["." * one.level + (one.module or "")]
+            )
+            if own.isdisjoint(place.partition(".")[0] for place in places):
+                yield ast.copy_location(one, statement)
+
+
 def in_todays_order(function: ast.FunctionDef) -> ast.FunctionDef:
     """A function with `x.add_(y, alpha=2)` for `x.add_(2, y)`: torch takes numbers before the tensors, too, as it once
     had them; in place."""

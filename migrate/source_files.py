@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeGuard
 from ..errors import BadInput
 from ..input_files import LARGEST_PYTHON, python_tree, read_bytes
 from ..printable import shortened
-from .library_names import public
+from .library_names import public, with_imports_by_star
 from .source.observe.instrument import ABOVE, AFTER, BEHIND, OF_BLOCK, Note, definition, placed_notes
 from .source.observe.observations import Function, Kind, ModuleKind, Observations, replacing
 
@@ -96,7 +96,7 @@ class SourceFiles:
     def tree(self, file: str) -> ast.Module:
         """The parsed file, with the imports of its functions moved to its top level."""
         if file not in self.trees:
-            self.trees[file] = imports_at_top(self.facts.tree(file))
+            self.trees[file] = with_imports_by_star(imports_at_top(self.facts.tree(file)), file, self.all_files)
         return self.trees[file]
 
     def notes(self, file: str, line: int) -> list[Note]:
@@ -125,9 +125,8 @@ class SourceFiles:
         """What the names of a file stand for."""
         if file not in self.imported:
             module = next(module for module, place in self.all_files.items() if place == file)
-            self.imported[file] = Imported(
-                self.tree(file), module, self.facts.names.get(module, {}), is_package=file.endswith("__init__.py")
-            )
+            known, package = self.facts.names.get(module, {}), file.endswith("__init__.py")
+            self.imported[file] = Imported(self.tree(file), module, known, is_package=package)
         return self.imported[file]
 
     def is_global(self, file: str, name: str) -> bool:
@@ -173,7 +172,18 @@ class SourceFiles:
     def unseen(self, name: str) -> bool:
         """Whether a class or function, of the model's packages or of torch, was neither called nor used as a value."""
         packages = {"torch", *(module.partition(".")[0] for module in self.modules)}
-        return name.partition(".")[0] in packages and name not in self.assigned and name not in self.facts.seen
+        of_model = name.partition(".")[0] in packages and not self._in_value(name)
+        return of_model and name not in self.assigned and name not in self.facts.seen
+
+    def _in_value(self, name: str) -> bool:
+        """Whether a name is an attribute of a class or function, and no class or method: `Kind.SUM`, `Config.WIDTH`."""
+        module = name
+        while module and module not in self.all_files:
+            module = module.rpartition(".")[0]
+        owner, dot, last = name.removeprefix(f"{module}.").rpartition(".")
+        of = self.class_node(self.all_files[module], owner) if module and dot else None
+        inner = [n.name for n in getattr(of, "body", ()) if isinstance(n, (ast.ClassDef, ast.FunctionDef))]
+        return bool(module and dot) and last not in inner
 
     def signature(self, name: str) -> ast.arguments | None:
         """The parameters of a function or a class of the model; None for a class with torch's constructor."""
@@ -193,9 +203,8 @@ class SourceFiles:
         """Functions that call nothing and need no argument: they return settings of a package, no part of the model."""
         for function in self.facts.functions:
             node = self.node(function) if "." not in function.name else None
-            if node is None or any(isinstance(inner, ast.Call) for inner in ast.walk(node)):
-                continue
-            if len(node.args.args) == len(node.args.defaults):
+            calls = node is None or any(isinstance(inner, ast.Call) for inner in ast.walk(node))
+            if node is not None and not calls and len(node.args.args) == len(node.args.defaults):
                 yield function.qualified
 
     def _owners(self) -> dict[str, list[Function]]:
@@ -498,16 +507,14 @@ def read_script_file(path: Path, shown: str | None = None) -> ScriptFile:
         text = content.decode(encoding)
         tree = python_tree(content, shown)
     except SyntaxError as error:
-        where = f"{shown}:{error.lineno}" if error.lineno else shown
-        raise BadInput(f"{where}: not Python: {error.msg}") from None
+        raise BadInput(f"{shown}{f':{error.lineno}' if error.lineno else ''}: not Python: {error.msg}") from None
     except (UnicodeDecodeError, LookupError) as error:
         raise BadInput(f"{shown}: not Python: not text in its encoding ({error})") from None
     except (RecursionError, MemoryError):
         raise BadInput(f"{shown}: nested too deeply for Python itself to read") from None
     except ValueError as error:  # an integer with more digits than Python reads
         raise BadInput(f"{shown}: not Python: {error}") from None
-    line = _too_deep(tree)
-    if line:
+    if line := _too_deep(tree):
         raise BadInput(f"{shown}:{line}: nested more than {DEEPEST} deep, which no script written by a person is")
     _through_bars(tree)
     return ScriptFile(path, shown, tuple(LINE_ENDS.split(text.removeprefix("\N{BOM}"))), tree)
@@ -531,7 +538,7 @@ def _through_bars(tree: ast.Module) -> None:
             elif isinstance(node, (ast.With, ast.AsyncWith)):
                 pairs = [(item.optional_vars, item.context_expr) for item in node.items]
             for target, value in pairs:
-                if isinstance(target, ast.Name) and isinstance(value, ast.Call) and _last_name(value.func) == "tqdm":
+                if isinstance(target, ast.Name) and isinstance(value, ast.Call) and _is_tqdm(value.func):
                     made[target.id] = value
                 elif isinstance(target, ast.Name):
                     made.pop(target.id, None)
@@ -548,8 +555,8 @@ class _Bars(ast.NodeTransformer):
         return self.made.get(node.id, node)
 
 
-def _last_name(function: ast.expr) -> str:
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+def _is_tqdm(function: ast.expr) -> bool:
+    return "tqdm" in (getattr(function, "attr", ""), getattr(function, "id", ""))
 
 
 def _too_deep(tree: ast.Module) -> int | None:
@@ -557,9 +564,7 @@ def _too_deep(tree: ast.Module) -> int | None:
     level: list[ast.AST] = [tree]
     for _ in range(DEEPEST):
         level = [child for node in level for child in ast.iter_child_nodes(node)]
-        if not level:
-            return None
-    return next((node.lineno for node in level if hasattr(node, "lineno")), 1)
+    return next((node.lineno for node in level if hasattr(node, "lineno")), 1) if level else None
 
 
 def alternatives(value: ast.expr) -> list[ast.expr]:
@@ -579,22 +584,17 @@ def all_of(test: ast.expr) -> list[ast.expr]:
 
 def asks_class(test: ast.expr) -> TypeGuard[ast.Call]:
     """Whether it is `isinstance(x, Class)`."""
-    asks = isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance"
-    return (
-        asks
-        and isinstance(test, ast.Call)
-        and len(test.args) == 2
-        and isinstance(test.args[1], (ast.Name, ast.Attribute, ast.Tuple))
-    )
+    match test:
+        case ast.Call(ast.Name("isinstance"), [_, ast.Name() | ast.Attribute() | ast.Tuple()]):
+            return True
+    return False
 
 
 def class_question(test: ast.expr) -> tuple[str, list[ast.expr]]:
     """The variable and the classes of `isinstance(x, C)`, `type(x) == C` and `type(x) in (C, D)`; else no name."""
     match test:
-        case ast.Call(ast.Name("isinstance"), [ast.Name(name), classes]):
-            pass
-        case ast.Compare(ast.Call(ast.Name("type"), [ast.Name(name)]), [ast.Eq() | ast.Is() | ast.In()], [classes]):
-            pass
-        case _:
-            return "", []
-    return name, classes.elts if isinstance(classes, ast.Tuple) else [classes]
+        case ast.Call(ast.Name("isinstance"), [ast.Name(name), classes]) | ast.Compare(
+            ast.Call(ast.Name("type"), [ast.Name(name)]), [ast.Eq() | ast.Is() | ast.In()], [classes]
+        ):
+            return name, classes.elts if isinstance(classes, ast.Tuple) else [classes]
+    return "", []

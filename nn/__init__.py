@@ -90,7 +90,7 @@ from .convolution import (
     ZeroPad2d,
     ZeroPad3d,
 )
-from .indexing import EmbeddingBag, PaddedEmbedding
+from .indexing import EmbeddingBag, PaddedEmbedding, embedding_from_pretrained
 from .linalg import remove_norm, spectral_norm, weight_norm
 from .losses import (
     AsymmetricLossMultiLabel,

@@ -24,6 +24,7 @@ from .indexing import (
     masked_scatter,
     nonzero,
     scatter,
+    scatter_add,
     scatter_reduce,
     setitem,
     take,

@@ -94,8 +94,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: float = 1) -> Tensor:
     """`input` plus alpha times the slices of `source` at the places that `index` names along `dim`."""
-    places = _places(index, dim, source)
-    return ops.tensor_scatter_elements(input, places, source * alpha, dim, "add")
+    return scatter_add(input, dim, _places(index, dim, source), source * alpha)
 
 
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
@@ -166,8 +165,25 @@ def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumula
     placed = ops.broadcast_to(values, tuple(places.shape) + rest).reshape((-1, *rest))
     rows = places.reshape((-1,) + (1,) * len(rest))
     rows = ops.broadcast_to(rows, placed.shape)
-    filled = ops.tensor_scatter_elements(flat, rows, placed, 0, "add" if accumulate else "none")
+    filled = scatter_add(flat, 0, rows, placed) if accumulate else ops.tensor_scatter_elements(flat, rows, placed, 0)
     return filled.reshape(input.shape)
+
+
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """`input` plus those values of `src` that `index` sends to a place along `dim`; of a larger tensor the first ones.
+
+    ops.tensor_scatter_elements adds them in several threads on the CPU, and now and then loses one where two go to the
+    same place.
+    """
+    values = _first_of(src, index)
+    places = ops.zeros((1,), mstype.int64)
+    for axis in range(input.ndim):
+        own = index.astype(mstype.int64)
+        if axis != dim % input.ndim:
+            own = ops.arange(index.shape[axis]).reshape((-1,) + (1,) * (input.ndim - axis - 1)).astype(mstype.int64)
+        places = places * input.shape[axis] + own
+    places = ops.broadcast_to(places, index.shape).reshape((-1, 1))
+    return ops.tensor_scatter_add(input.reshape((-1,)), places, values.reshape((-1,))).reshape(input.shape)
 
 
 def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, value: Any = None) -> Tensor:
@@ -201,10 +217,10 @@ def scatter_reduce(
     base = input
     if not include_self:
         base = input * ops.tensor_scatter_elements(ops.ones_like(input), index, ops.zeros_like(values), dim)
-    found = ops.tensor_scatter_elements(base, index, values, dim, "add")
+    found = scatter_add(base, dim, index, values)
     if reduce == "mean":
         start = ops.ones_like(input) if include_self else ops.zeros_like(input)
-        number = ops.tensor_scatter_elements(start, index, ones, dim, "add")
+        number = scatter_add(start, dim, index, ones)
         found = found / ops.maximum(number, ops.ones_like(number))
     return found
 
@@ -217,6 +233,20 @@ class PaddedEmbedding(nn.Embedding):
         found = super().construct(ids)
         hidden = ops.unsqueeze(ids == self.padding_idx, -1)
         return ops.where(hidden, ops.stop_gradient(found), found)
+
+
+def embedding_from_pretrained(
+    embeddings: Tensor, *, freeze: bool = True, padding_idx: int | None = None
+) -> nn.Embedding:
+    """An Embedding that begins with these vectors, (number, width), and trains only where it is not frozen."""
+    number, width = embeddings.shape
+    if padding_idx is None:
+        made = nn.Embedding(number, width)
+    else:
+        made = PaddedEmbedding(number, width, padding_idx=padding_idx % number)
+    made.embedding_table.set_data(embeddings)  # the row of padding_idx, too, which MindSpore begins with zeros
+    made.embedding_table.requires_grad = not freeze
+    return made
 
 
 class EmbeddingBag(nn.Cell):

@@ -280,7 +280,8 @@ def try_variations(
 
 def _judged(text: str, of_torch: dict[str, Any], error: str | None, at: Path, *, part: bool) -> Tried:
     if "left" in of_torch or ("raises" not in of_torch and at.with_suffix(".left").exists()):
-        return Tried(text, "left", "there was no time for it")
+        why = of_torch.get("left")
+        return Tried(text, "left", why if isinstance(why, str) else "there was no time for it")
     if "raises" in of_torch:
         if of_torch["stage"] == "run":
             return Tried(text, "left", f"torch does not run so on these inputs: {of_torch['raises']}")

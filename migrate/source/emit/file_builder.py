@@ -37,8 +37,8 @@ from ..rewrite.signatures import SignatureRewriter, names_in
 from ..variations import Variation, variations, with_expressions
 from . import names_and_imports
 from .idle_layers import ChosenEntries, append, completed, freeze_idle_layers, keep_cell_list, take_lambdas
-from .model_function import FinalValues, ModelFunction, called_by_mindspore, changed_at_top, hoisted
-from .names_and_imports import Imports, report_undefined, said_at_top, undefined
+from .model_function import FinalValues, ModelFunction, called_by_mindspore, changed_at_top, hoisted, said_at_top
+from .names_and_imports import Imports, rename_taken_imports, report_undefined, undefined
 from .unused_code import defines, fill_empty_blocks, is_dropped, lost_arguments, tidy
 
 LOOSE_COMMENT = re.compile(r"^( *# .*)\n\n(?= *(?:def |@))", re.MULTILINE)  # as ast writes those above methods
@@ -498,8 +498,8 @@ def build_file(facts: Observations, name: str, says: str) -> Emitted:
             place = assembly.class_node(file, owner)
             words = f"methods of {owner} that the model does not compute with, and are not written: {', '.join(names)}"
             assembly.left_out.append(Problem(file, place.lineno if place else 1, words))
-    text = _text(says, maker, assembly)
-    if report_undefined(undefined(text), maker, assembly):
+    rename_taken_imports(assembly.definitions, maker, assembly.head)
+    if report_undefined(undefined(text := _text(says, maker, assembly)), maker, assembly):
         text = _text(says, maker, assembly)
     return Emitted(text, assembly.problems, assembly.not_run, assembly.variations, assembly.left_out)
 

@@ -17,6 +17,7 @@ from typing import Any
 from ....mappings.rows import Row
 from ...library_names import CONTAINERS, COUNTERPARTS, INSTALLED, dtype_name, is_dtype
 from ...source_files import Constant, all_parameters, literal, local_names, own_nodes, short
+from ..observe.instrument import comments_of
 from ..observe.observations import (
     Array,
     Changes,
@@ -545,3 +546,40 @@ def called_by_mindspore(train: ast.FunctionDef) -> ast.FunctionDef:
     documented = ast.get_docstring(train) is not None
     found.body += train.body[1:] if documented else train.body
     return found
+
+
+TECHNICAL = re.compile(r"# *(!|-\*-|(en)?coding[:=]|vim?:)")  # for the shell, Python or an editor
+
+
+def said_at_top(files: Program, root: str) -> str:
+    """What the user's files say above their imports, such as who wrote them, as comments below the new docstring; root:
+    the qualified name whose file's docstring is in there, where it is a short one."""
+    found: dict[str, list[str]] = {}
+    for key in (root, *files.definitions):
+        module = key.rpartition(":" if ":" in key else ".")[0]
+        file = module if ":" in key else files.modules.get(module, "")
+        if file and file not in found and Path(file).is_file() and INSTALLED.isdisjoint(Path(file).parts):
+            found[file] = _top(Path(file).read_bytes(), docstring=key != root or not files.docstring_of(root))
+    said = {file: lines for file, lines in found.items() if lines}
+    titled = [*said] != [files.modules.get(root.rpartition(".")[0])]
+    texts = ("\n".join([*([f"# {Path(file).name}:"] if titled else []), *lines]) for file, lines in said.items())
+    return "".join(f"\n\n{text}" for text in texts)
+
+
+@functools.lru_cache(maxsize=100)
+def _top(content: bytes, *, docstring: bool) -> list[str]:
+    """The comments above a file's first statement, without those that stand right above a class or function, and the
+    file's docstring as comments."""
+    tree = ast.parse(content)
+    text = ast.get_docstring(tree)
+    body = tree.body[text is not None :]
+    line = body[0].lineno if body else 1
+    said = [(number, words) for number, _, words, alone in comments_of(content) if alone and number < line]
+    while said and not isinstance(body[0], (ast.Import, ast.ImportFrom)) and said[-1][0] == line - 1:
+        line = said.pop()[0]
+    lines: list[str] = []
+    for (number, words), (before, _) in zip(said, [said[0], *said] if said else [], strict=False):
+        lines += [] if TECHNICAL.match(words) else [*(["#"] if lines and number - before > 1 else []), words]
+    plain = ["".join(c for c in one if c.isprintable()) for one in (text or "").splitlines() if docstring]
+    comments = [f"# {one}".rstrip() for one in plain]
+    return [*lines, *(["#"] if lines and comments else []), *comments]

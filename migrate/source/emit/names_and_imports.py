@@ -11,13 +11,13 @@ import builtins
 import re
 import symtable
 import sys
-from collections.abc import Callable, Iterator
-from functools import cache, lru_cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-from ...library_names import IMPORTED, INSTALLED, NOT_CONVERTED, TABLES
-from ...source_files import SourceFiles, all_parameters, comment
-from ..observe.instrument import comments_of
+from ...library_names import IMPORTED, NOT_CONVERTED, TABLES
+from ...source_files import SourceFiles, all_parameters, comment, local_names
 from ..observe.observations import (
     CallableKind,
     Function,
@@ -33,6 +33,7 @@ from ..rewrite.signatures import CHANGING, same_arguments, same_defaults
 from .unused_code import defines
 
 SHORT = {"mindspore.nn": "nn", "mindspore.ops": "ops"}
+IMPORT = "import"  # marks a name that the file's head imports, where a variable may have that name too
 TYPING = ("Any", "Callable", "Dict", "List", "Optional", "Sequence", "Tuple", "Union")
 
 
@@ -51,20 +52,27 @@ class Imports:
             return ast.Name(self.helpers.need(module, last), ast.Load())
         if module in SHORT:
             self.of("mindspore", SHORT[module])
-            return ast.Attribute(ast.Name(SHORT[module], ast.Load()), last, ast.Load())
+            return ast.Attribute(_marked(ast.Name(SHORT[module], ast.Load())), last, ast.Load())
         if module == "numpy":
             self.whole.add("numpy as np")
-            return ast.Attribute(ast.Name("np", ast.Load()), last, ast.Load())
+            return ast.Attribute(_marked(ast.Name("np", ast.Load())), last, ast.Load())
         plain = module == "mindspore.common.initializer" or module in sys.stdlib_module_names
         if plain or qualified in ("mindspore.Tensor", "mindspore.Parameter"):
-            return self.of(module, last)
+            return _marked(self.of(module, last))
         self.whole.add("mindspore")
-        return ast.parse(qualified, mode="eval").body
+        return _marked(ast.parse(qualified, mode="eval").body)
 
     def of(self, module: str, name: str) -> ast.Name:
         """A name that is imported from a module."""
         self.imports.setdefault(module, set()).add(name)
         return ast.Name(name.rpartition(" ")[2], ast.Load())
+
+    def rename(self, names: set[str], gone: set[str]) -> None:
+        """Import these names as `ms_ops`, too; gone: those that nothing reads as they were."""
+        for found in (self.whole, *self.imports.values()):
+            for words in [one for one in found if _called(one) in names]:
+                found.add(f"{words.partition(' ')[0]} as ms_{_called(words)}")
+                found -= {words} if words in gone else set()
 
     def python(self, tree: ast.Module, name: str) -> None:
         """Note a name that a file imports from Python's library."""
@@ -105,12 +113,39 @@ class Imports:
     def lines(self, *trees: ast.AST) -> list[str]:
         """The lines that import what these need, sorted as usual."""
         used = {n.id for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Name)}
-        called = {module: module.rpartition(" ")[2].partition(".")[0] for module in self.whole}  # np, for numpy as np
-        lines = [f"import {module}" for module in sorted(self.whole) if called[module] in used]
+        lines = [f"import {module}" for module in sorted(self.whole) if _called(module) in used]
         for module, names in sorted(self.imports.items()):
             kept = sorted(name for name in names if name.rpartition(" ")[2] in used)
             lines += [f"from {module} import {', '.join(kept)}"] if kept else []
         return lines
+
+
+def _called(module: str) -> str:
+    """The name that an import of a module gives it: `np` for `numpy as np`, `collections` for `collections.abc`."""
+    return module.rpartition(" ")[2].partition(".")[0]
+
+
+def _marked(found: ast.expr) -> Any:
+    for inner in ast.walk(found):
+        vars(inner)[IMPORT] = isinstance(inner, ast.Name)
+    return found
+
+
+def rename_taken_imports(definitions: Mapping[str, ast.stmt], maker: ast.FunctionDef, head: Imports) -> None:
+    """Another name for an import, `ms_ops`, where a function that uses it has a variable or a function of that name, or
+    the file a class; in place."""
+    trees = [*definitions.values(), maker]
+    imported = {id(tree): [n for n in ast.walk(tree) if getattr(n, IMPORT, False)] for tree in trees}
+    own = {name for node in definitions.values() for name in defines(node)}
+    used = {name.id for names in imported.values() for name in names if isinstance(name, ast.Name)}
+    found = used & own
+    for scope in (n for tree in trees if imported[id(tree)] for n in ast.walk(tree)):
+        if isinstance(scope, (ast.FunctionDef, ast.Lambda)) and used.intersection(names := {*local_names(scope)}):
+            found |= {n.id for n in ast.walk(scope) if isinstance(n, ast.Name) and getattr(n, IMPORT, False)} & names
+    for name in (n for names in imported.values() for n in names if isinstance(n, ast.Name) and n.id in found):
+        name.id = f"ms_{name.id}"
+    text = "\n\n".join(map(ast.unparse, map(ast.fix_missing_locations, trees))) if found else ""
+    head.rename(found, found - undefined(text) | own)
 
 
 ROOT = Path(__file__).parents[3]
@@ -211,43 +246,6 @@ def _text(lines: list[str], node: ast.stmt, renamed: dict[str, str]) -> str:
 
 
 OF_MODULES = {"__name__", "__file__", "__doc__", "__module__", "__qualname__", "__class__"}
-
-
-TECHNICAL = re.compile(r"# *(!|-\*-|(en)?coding[:=]|vim?:)")  # for the shell, Python or an editor
-
-
-def said_at_top(files: Program, root: str) -> str:
-    """What the user's files say above their imports, such as who wrote them, as comments below the new docstring; root:
-    the qualified name whose file's docstring is in there, where it is a short one."""
-    found: dict[str, list[str]] = {}
-    for key in (root, *files.definitions):
-        module = key.rpartition(":" if ":" in key else ".")[0]
-        file = module if ":" in key else files.modules.get(module, "")
-        if file and file not in found and Path(file).is_file() and INSTALLED.isdisjoint(Path(file).parts):
-            found[file] = _top(Path(file).read_bytes(), docstring=key != root or not files.docstring_of(root))
-    said = {file: lines for file, lines in found.items() if lines}
-    titled = [*said] != [files.modules.get(root.rpartition(".")[0])]
-    texts = ("\n".join([*([f"# {Path(file).name}:"] if titled else []), *lines]) for file, lines in said.items())
-    return "".join(f"\n\n{text}" for text in texts)
-
-
-@lru_cache(maxsize=100)
-def _top(content: bytes, *, docstring: bool) -> list[str]:
-    """The comments above a file's first statement, without those that stand right above a class or function, and the
-    file's docstring as comments."""
-    tree = ast.parse(content)
-    text = ast.get_docstring(tree)
-    body = tree.body[text is not None :]
-    line = body[0].lineno if body else 1
-    said = [(number, words) for number, _, words, alone in comments_of(content) if alone and number < line]
-    while said and not isinstance(body[0], (ast.Import, ast.ImportFrom)) and said[-1][0] == line - 1:
-        line = said.pop()[0]
-    lines: list[str] = []
-    for (number, words), (before, _) in zip(said, [said[0], *said] if said else [], strict=False):
-        lines += [] if TECHNICAL.match(words) else [*(["#"] if lines and number - before > 1 else []), words]
-    plain = ["".join(c for c in one if c.isprintable()) for one in (text or "").splitlines() if docstring]
-    comments = [f"# {one}".rstrip() for one in plain]
-    return [*lines, *(["#"] if lines and comments else []), *comments]
 
 
 def undefined(text: str) -> set[str]:

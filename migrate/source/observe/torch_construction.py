@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import copy
 import dataclasses
 import functools
 import inspect
@@ -50,6 +49,7 @@ from .torch_values import (
     attributes_of,
     by_attribute,
     configurations,
+    copied,
     fields_of,
     is_apply_of_function,
     is_array,
@@ -249,7 +249,7 @@ class ConstructionLog:
         root: the value is the model itself, which is described by its class; a module inside is described by the
         function that builds it.
         """
-        if isinstance(value, PLAIN):
+        if isinstance(value, PLAIN) and not isinstance(value, Enum):  # an IntEnum's member is both
             return value
         if type(value) in (list, tuple) or type(value).__module__.startswith("omegaconf.list"):
             return Items("tuple" if isinstance(value, tuple) else "list", tuple(map(self.made, value)))
@@ -487,7 +487,7 @@ def as_given(value: Any) -> Any:
     if type(value) in (list, tuple):
         return type(value)(map(as_given, value))
     if by_attribute(value) and is_plain(value):
-        return copy.deepcopy(value)
+        return copied(value)
     return {key: as_given(item) for key, item in value.items()} if type(value) is dict else value
 
 

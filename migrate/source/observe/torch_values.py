@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import math
@@ -161,6 +162,19 @@ def by_attribute(value: Any) -> bool:
         return bool(names) and all(getattr(value, name, None) is value[name] for name in names)
     except Exception:  # a user's object that is only half made
         return False
+
+
+def copied(value: Any) -> Any:
+    """A copy of settings, and of those in them; also of a class whose `__getattr__` is `dict.__getitem__`, where Python
+    asks for `__deepcopy__` and gets a KeyError."""
+    try:
+        return copy.deepcopy(value)
+    except Exception:
+        if not isinstance(value, dict):
+            return value
+        made = type(value).__new__(type(value))
+        dict.update(made, {key: copied(item) for key, item in value.items()})
+        return made
 
 
 def settings_of(value: Any, inside: frozenset[int] = frozenset()) -> dict[str, Any] | None:

@@ -436,6 +436,25 @@ def kinds_read(node: ast.expr, function: ast.AST) -> list[Kind]:
     return list(dict.fromkeys(found))
 
 
+def gives_display(node: ast.expr, context: Context) -> bool:
+    """Whether it calls a function that only returns a dictionary of what its arguments are: `**to(x)`, for
+    `return {"device": x.device, "dtype": x.dtype}`."""
+    functions = [
+        context.program.functions.get(name) for name in (callees_of(node) if isinstance(node, ast.Call) else ())
+    ]
+    nodes = [None if one is None else context.program.node(one) for one in functions]
+    bodies = [[] if one is None else one.body[ast.get_docstring(one) is not None :] for one in nodes]
+    for body in bodies:
+        match body:
+            case [ast.Return(ast.Dict(keys, values))] if all(isinstance(key, ast.Constant) for key in keys):
+                if any(isinstance(inner, ast.Call) for value in values for inner in ast.walk(value)):
+                    return False
+            case _:
+                return False
+    given = [*node.args, *(word.value for word in node.keywords)] if isinstance(node, ast.Call) else []
+    return bool(bodies) and all(isinstance(one, (ast.Name, ast.Attribute, ast.Constant)) for one in given)
+
+
 @handles("torch.tensor", "torch.as_tensor")
 def of_range(call: ast.Call, context: Context) -> ast.expr | None:
     """`torch.tensor(range(5))` with the list of its numbers, which MindSpore's takes; None for anything else."""

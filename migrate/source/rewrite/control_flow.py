@@ -81,7 +81,7 @@ class _Pruning:
         for index, statement in enumerate(body):
             if index == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
                 left.append(statement)
-            elif reached(statement):
+            elif reached(statement) or isinstance(statement, ast.Nonlocal):  # which is not observed
                 found = self.statement(statement)
                 given = self.hand_on(statement, found, given)
                 left += found

@@ -36,6 +36,7 @@ from ..observe.observations import (
     kinds_of,
     replacing,
 )
+from .argument_kinds import kinds_read
 from .context import Context, Problem, Program, Unwritable, fill_template, handles, receivers
 from .library_lookups import class_by_name
 
@@ -140,10 +141,18 @@ def record_field(node: ast.Attribute, context: Context) -> ast.expr | None:
 
 @handles(syntax=[ast.Attribute])
 def entry(node: ast.Attribute, context: Context) -> ast.expr | None:
-    """`config.depth` as `config["depth"]`, for a dictionary whose entries are also attributes, unlike a plain one's."""
-    if not always(kinds_of(node.value), DictKind) or node.attr in dir(dict):
+    """`config.depth` as `config["depth"]`, for a dictionary whose entries are also attributes, unlike a plain one's; in
+    a text, into which nobody looks as it runs, by what the variable is elsewhere."""
+    if not always(_also_in_texts(node.value, context), DictKind) or node.attr in dir(dict):
         return None
     return context.generic_visit(ast.Subscript(node.value, ast.Constant(node.attr), node.ctx))
+
+
+def _also_in_texts(node: ast.expr, context: Context) -> Sequence[Kind]:
+    if (kinds := kinds_of(node)) or not isinstance(node, ast.Attribute):
+        return kinds or (kinds_read(node, context.function) if isinstance(node, ast.Name) and context.function else [])
+    dictionaries = [one for one in _also_in_texts(node.value, context) if isinstance(one, DictKind)]
+    return [kind for one in dictionaries for key, kind in one.entries if key == node.attr]
 
 
 # Distributions

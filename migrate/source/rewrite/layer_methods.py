@@ -8,7 +8,7 @@ import ast
 import copy
 import re
 
-from ...library_names import CELL_METHODS, CONTAINERS, COUNTERPARTS, SIMPLIFIED, TABLES
+from ...library_names import CELL_METHODS, CONTAINERS, COUNTERPARTS, DROPPED, SIMPLIFIED, TABLES
 from ...source_files import literal
 from ..observe.observations import (
     CallableKind,
@@ -36,6 +36,8 @@ READING = {"load_state_dict", "update", "len", "list", "dict", "zip", "enumerate
 READING |= {"OrderedDict", "print", "any", "all", "isinstance", "reversed", "type"}
 HANDED = "handed"  # marks a state that is only loaded
 OF_WEIGHTS = "transformers.modeling_utils.ModuleUtilsMixin.dtype"
+PRETRAINED = [f"torch.nn.{where}Embedding.from_pretrained" for where in ("", "modules.sparse.")]
+TAKES = ("embeddings", "freeze", "padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse")
 STATES = {f"torch.nn.Module.{name}": name for name in ("state_dict", "load_state_dict")}
 
 
@@ -471,3 +473,28 @@ def freeze_module(call: ast.Call, context: Context) -> list[ast.stmt] | None:
     target = ast.Attribute(ast.Name("parameter", ast.Load()), "requires_grad", ast.Store())
     change: ast.stmt = ast.Assign([target], flag)
     return [ast.For(ast.Name("parameter", ast.Store()), parameters, [change], [])]
+
+
+@handles(*PRETRAINED)
+def from_pretrained(call: ast.Call, context: Context) -> ast.expr:
+    """`nn.Embedding.from_pretrained(vectors, freeze=False)`, a layer that begins with a tensor."""
+    given = {**dict(zip(TAKES, call.args, strict=False)), **{str(word.arg): word.value for word in call.keywords}}
+    other = [name for name, value in given.items() if name in TAKES[3:] and not _is_default(name, value)]
+    if other or not given.keys() <= {*TAKES} or any(isinstance(one, ast.Starred) for one in call.args):
+        raise Unwritable(f"{ast.unparse(call)}: MindSpore's Embedding has only a table, freeze and padding_idx")
+    words = [ast.keyword(name, context.visit(given[name])) for name in TAKES[1:3] if name in given]
+    return ast.Call(context.name("msmigrate.nn.embedding_from_pretrained"), [context.visit(given[TAKES[0]])], words)
+
+
+def _is_default(name: str, value: ast.expr) -> bool:
+    known, constant = literal(value)
+    return (known and (constant is None or constant is False)) or name == "norm_type"
+
+
+@handles(syntax=[ast.Expr], stage=Stage.STATEMENT)
+def dropped_for_each(node: ast.Expr, context: Context) -> list[ast.stmt] | None:
+    """Nothing, for a list of calls that are no part of a model: `[rnn.flatten_parameters() for rnn in self.rnns]`."""
+    match node.value:
+        case ast.ListComp(ast.Call() as call) if callees_of(call) and {*callees_of(call)} <= {*DROPPED}:
+            return []
+    return None

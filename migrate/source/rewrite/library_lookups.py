@@ -11,7 +11,7 @@ import ast
 import builtins
 import copy
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +27,7 @@ from ..observe.observations import (
     Made,
     ModuleKind,
     ObjectKind,
+    Observed,
     Pairs,
     PlainKind,
     PythonModule,
@@ -40,7 +41,18 @@ from ..observe.observations import (
     of_constant,
 )
 from .argument_kinds import tensors_of_loss
-from .context import UNSEEN, Context, Namer, ObservedArgument, Program, Stage, Unwritable, handles, set_receivers
+from .context import (
+    UNSEEN,
+    Context,
+    Namer,
+    ObservedArgument,
+    Problem,
+    Program,
+    Stage,
+    Unwritable,
+    handles,
+    set_receivers,
+)
 from .initializers import filling_function, fills
 from .row_calls import arguments_of, call_through_variable, is_variable, only_as_seen, with_initial_values, write_call
 
@@ -540,6 +552,18 @@ def rows_by_name(node: ast.Call, context: Context) -> dict[str, Row]:
     return {one: row for one, row in known.items() if all(state.start is None for state in row.state)}
 
 
+def named_callees(getter: ast.expr, read: Callable[[ast.expr], list[Kind]], context: Context) -> list[str]:
+    """The classes or functions of torch's that `getattr(nn, kind)` may be, by the texts in the function; none for
+    anything else. read: infers an expression."""
+    match getter:
+        case ast.Call(ast.Name("getattr"), [ast.Name() | ast.Attribute() as module, ast.Name() as kind], []):
+            of, _ = read(module), read(kind)
+            rows = rows_by_name(getter, context)
+            vars(kind)["observed"] = Observed(kinds=[PlainKind("str")], constants=[*rows] or None)
+            return [f"{getattr(of[0], 'name', '')}.{one}" for one in rows]
+    return []
+
+
 def _by_name(node: ast.Call, rows: Mapping[str, Row], context: Context) -> ast.expr:
     table = ast.Dict([*map(ast.Constant, rows)], [write_reference(row, {}, context.name) for row in rows.values()])
     return ast.Subscript(table, context.visit(node.args[1]), ast.Load())
@@ -555,3 +579,12 @@ def backend(node: ast.Attribute, context: Context) -> ast.expr | None:
 def annotated(node: ast.Call, context: Context) -> ast.expr | None:
     """`torch.jit.annotate(type, value)`, which is the value."""
     return context.visit(node.args[1]) if len(node.args) == 2 else None
+
+
+@handles("torch.Tensor.is_contiguous")
+def lies_in_order(node: ast.Call, context: Context) -> ast.expr:
+    """`x.is_contiguous()`, which should decide only how torch goes on with the same values, as True, and said."""
+    text = f"{ast.unparse(node)} is taken to be True: no value depends on how a tensor lies in MindSpore's memory"
+    problem = Problem(context.file, node.lineno, text)
+    context.program.left_out += [problem] if problem not in context.program.left_out else []
+    return ast.Constant(True)

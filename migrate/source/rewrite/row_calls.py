@@ -28,6 +28,7 @@ from ..observe.observations import (
     kinds_of,
     of_constant,
 )
+from . import argument_kinds
 from .argument_kinds import are_tensors, as_buffers, by_class, call_with_complex, pythons_number, write_template
 from .context import (
     UNSEEN,
@@ -392,21 +393,20 @@ def _unpacked_dict(row: Row, node: ast.expr, context: Context) -> dict[str, Obse
             return {str(key): argument_of(value, context) for key, value in words.items()}
     entries = entries_of(node)
     whole, parts = kinds_of(node), node.values if isinstance(node, ast.BoolOp) else [node]
-    if entries is None or (not all(isinstance(one, READ_AGAIN) for one in parts) and set(entries) - {"inplace"}):
+    again = (shown := argument_kinds.gives_display(node, context)) or all(isinstance(one, READ_AGAIN) for one in parts)
+    if entries is None or (not again and set(entries) - {"inplace"}):
         raise Unwritable(f"{row.torch} with **{ast.unparse(node)}")
-    if not takes_anything(row):
+    if not takes_anything(row) and not shown:
         guard_keys(node, [*entries], context)
     defaults = {argument.torch: argument.default for argument in row.arguments if not argument.required}
     items = {}
     for key, kinds in entries.items():
-        there: ast.expr = ast.Subscript(context.visit(copy.deepcopy(node)), ast.Constant(key), ast.Load())
-        if (
-            not all(isinstance(kind, DictKind) and key in dict(kind.entries) for kind in whole) and key != "inplace"
-        ):  # only sometimes
+        there: Any = ast.Subscript(context.visit(copy.deepcopy(node)), ast.Constant(key), ast.Load())
+        if key != "inplace" and not all(isinstance(kind, DictKind) and key in dict(kind.entries) for kind in whole):
             if not isinstance(defaults.get(key), (bool, int, float, str)):
                 raise Unwritable(f"{row.torch} with **{ast.unparse(node)} that has {key} only sometimes")
-            get = ast.Attribute(context.visit(copy.deepcopy(node)), "get", ast.Load())
-            there = ast.Call(get, [ast.Constant(key), ast.Constant(defaults[key])], [])
+            pair: list[ast.expr] = [*map(ast.Constant, (key, defaults[key]))]
+            there = ast.Call(ast.Attribute(there.value, "get", ast.Load()), pair, [])
             kinds = list(dict.fromkeys([*kinds, of_constant(defaults[key])]))
         items[key] = ObservedArgument(there, kinds, [None] if kinds == [NONE] else None)
     return items

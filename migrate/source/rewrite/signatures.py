@@ -21,7 +21,6 @@ from ..observe.observations import (
     DtypeKind,
     Kind,
     ObjectKind,
-    Observed,
     PlainKind,
     SequenceKind,
     SizeKind,
@@ -47,7 +46,7 @@ from .context import (
     row_of,
     set_receivers,
 )
-from .library_lookups import rows_by_name, write_reference
+from .library_lookups import write_reference
 from .row_calls import PLACES, bind_arguments, is_super, is_variable, keywords_of, known_argument
 
 # what code that did not run is taken to be
@@ -110,12 +109,18 @@ class SignatureRewriter(ast.NodeTransformer):
         given.kw_defaults = [None if item is None else self._of_parameter(item) for item in given.kw_defaults]
 
     def _of_parameter(self, node: ast.expr) -> ast.expr:
-        """The default of a parameter; None for a class that was never used, and that the file does not have."""
+        """The default of a parameter; a function that never ran is read, and None stands for what no file has."""
         name = self.resolve(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
         if name.startswith("torch.distributed."):
             return ast.Constant(name)  # such as ReduceOp.SUM, for calls that are refused
-        known = name in self.program.translated or name.startswith("torch.")
-        return ast.Constant(None) if name and not known and self.program.unseen(name) else self.default(node)
+        if not name or name.startswith("torch.") or not self.program.unseen(name) or name in self.program.translated:
+            return self.default(node)
+        file = self.program.all_files.get(self.program.module_of(name))
+        body = [] if file is None else self.program.tree(file).body
+        if not any(isinstance(one, ast.FunctionDef) and one.name == name.rpartition(".")[2] for one in body):
+            return ast.Constant(None)
+        self.program.unread.add(name)
+        return ast.Name(self.program.called(name), ast.Load())
 
     def default(self, node: ast.expr) -> ast.expr:
         """A default; a torch class gets torch's defaults, also inside of `partial`."""
@@ -194,6 +199,9 @@ class SignatureRewriter(ast.NodeTransformer):
         if not name.startswith("torch."):
             if isinstance(node, ast.Name):
                 node.id = self.program.python(self.file, node.id)
+            elif isinstance(node.value, ast.Attribute) or self.resolve(node.value) in self.program.translated:
+                assert isinstance(node.value, (ast.Name, ast.Attribute))
+                node.value = self._class(node.value)  # `settings.Kind` of `settings.Kind.SUM`
             return node
         if name in UNNAMED and not self.value:
             return self.program.name("typing.Any")
@@ -577,18 +585,6 @@ def note_result(kinds: list[Kind], context: Context) -> None:
     name = f"{context.owner or module}.{getattr(context.function, 'name', '')}"
     if name not in context.program.functions:
         context.program.given.setdefault(name, {})[RESULT] = list(dict.fromkeys(kinds))
-
-
-def named_callees(getter: ast.expr, read: Callable[[ast.expr], list[Kind]], context: Context) -> list[str]:
-    """The classes or functions of torch's that `getattr(nn, kind)` may be, by the texts in the function; none for
-    anything else. read: infers an expression."""
-    match getter:
-        case ast.Call(ast.Name("getattr"), [ast.Name() | ast.Attribute() as module, ast.Name() as kind], []):
-            of, _ = read(module), read(kind)
-            rows = rows_by_name(getter, context)
-            vars(kind)["observed"] = Observed(kinds=[PlainKind("str")], constants=[*rows] or None)
-            return [f"{getattr(of[0], 'name', '')}.{one}" for one in rows]
-    return []
 
 
 def made_at_top(value: ast.expr, resolve: Callable[[ast.expr], str]) -> list[Kind]:

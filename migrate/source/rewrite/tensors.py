@@ -499,6 +499,8 @@ def new(call: ast.Call, context: Context) -> ast.expr:
     given = [kinds_of(one) or [of_constant(literal(one)[1])] * literal(one)[0] for one in call.args]
     sizes = all(kinds and all(kind == PlainKind("int") for kind in kinds) for kinds in given)
     shape = len(given) == 1 and always(given[0], SizeKind)
+    if len(given) == 1 and isinstance(one := call.args[0], ast.Starred) and always(kinds_of(one.value), SizeKind):
+        shape, call.args = True, [one.value]  # `x.new(*y.size())`
     if not call.keywords and call.args and (sizes or shape):
         name, nodes = "torch.Tensor.new_zeros", call.args
     elif not call.keywords and len(given) == 1 and always_sequences(given[0], "list", "tuple"):

@@ -59,7 +59,7 @@ from .dataclasses_and_configs import is_enum, is_settings, kinds_before, takes_i
 from .devices_and_no_grad import says_how, without_try
 from .initializers import shares
 from .layer_methods import OF_MODULES
-from .library_lookups import kinds_at_top
+from .library_lookups import kinds_at_top, named_callees
 from .modules import NORMS
 from .row_calls import is_super
 from .signatures import OF_TENSORS, SOME_TENSOR, read_inner
@@ -492,7 +492,7 @@ class Reader:
             local = ast.unparse(function).partition(".")[0] in self.context.local
             if local or not self.resolve(function):
                 return sized(node, *self._method(function))
-        if named := signatures.named_callees(function, self.expression, self.context):
+        if named := named_callees(function, self.expression, self.context):
             return named, list(dict.fromkeys(kind for name in named for kind in self._given(name)))
         kinds = [kind for kind in self.expression(function) if str(kind) not in ("str", "NoneType")]  # no calls
         handed = isinstance(function, ast.Name) and function.id in self.context.handed

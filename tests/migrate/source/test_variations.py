@@ -426,6 +426,35 @@ def test_weights_that_nobody_began_are_zeros_here(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-2000:]
 
 
+EMPTY = """
+import torch
+from torch import nn
+
+
+class Squeezed(nn.Module):
+    def __init__(self, width=8, reduction=8, slope=0.5):
+        super().__init__()
+        self.slope = slope
+        self.down, self.up = nn.Linear(width, width // reduction), nn.Linear(width // reduction, width)
+
+    def forward(self, x):
+        return x * torch.sigmoid(self.up(self.slope * torch.relu(self.down(x))))
+
+
+def build():
+    return Squeezed(), (torch.ones(2, 8),)
+"""
+
+
+def test_a_variation_with_a_weight_without_values_is_left(tmp_path: Path) -> None:
+    """No file of weights could be written for it, and none of the variations was tried."""
+    (file := tmp_path / "squeezed.py").write_text(EMPTY)
+    found = tried(write_source(f"{file}:build"), str(file), tmp_path)
+    assert found["as it is"].verdict == "same"
+    assert found["reduction=16"].verdict == "left" and "a weight has no values" in found["reduction=16"].why
+    assert "same" in {one.verdict for text, one in found.items() if text not in ("as it is", "reduction=16")}, found
+
+
 PARTS = """
 import torch
 from torch import nn

@@ -627,3 +627,172 @@ class Volumes(nn.Module):
 def volumes():
     torch.manual_seed(0)
     return Volumes(), (torch.randn(2, 2, 3, 4, 4),)
+
+
+class Worded(nn.Module):
+    """Embeddings that begin with vectors, one of which trains, and one of which has a row of its own."""
+
+    def __init__(self, vectors, train=False):
+        super().__init__()
+        if train:
+            self.words = nn.Embedding.from_pretrained(vectors, freeze=False)
+        else:
+            self.words = nn.Embedding.from_pretrained(vectors)
+        self.more = nn.Embedding.from_pretrained(embeddings=vectors * 2, freeze=False, padding_idx=-1)
+        self.fc = nn.Linear(vectors.shape[1], 3)
+
+    def forward(self, ids):
+        return self.fc(self.words(ids) + self.more(ids))
+
+
+def worded():
+    torch.manual_seed(4)
+    return Worded(torch.randn(6, 5)), (torch.tensor([[0, 5, 2], [3, 5, 1]]),)
+
+
+def worded_and_trained():
+    torch.manual_seed(4)
+    return Worded(torch.randn(6, 5), train=True), (torch.tensor([[0, 5, 2], [3, 5, 1]]),)
+
+
+class Flattened(nn.Module):
+    """Recurrent layers in a list of which something is asked in a list, tensors of sizes, and how one lies."""
+
+    def __init__(self, turned):
+        super().__init__()
+        self.first, self.second = nn.GRU(4, 3, batch_first=True), nn.LSTM(3, 3, batch_first=True)
+        self.turned = turned
+        self.flat = [self.first, self.second]
+        self.flatten()
+
+    def flatten(self):
+        [rnn.flatten_parameters() for rnn in self.flat]
+
+    def forward(self, x):
+        self.flatten()
+        y = self.second(self.first(x)[0])[0]
+        parts = []
+        for part in (y, y.transpose(0, 1)):
+            if not part.is_contiguous():
+                part = part.contiguous()
+            parts.append(part.view(-1, 3))
+        noise = x.data.new(*x.size()[:2]).fill_(0.5)
+        ones = y.new(*y.shape).zero_() + 1.0
+        if self.turned:
+            ones = ones.t() if ones.is_contiguous() else ones
+        return parts[0] * noise.view(-1, 1) + parts[1] * ones.view(-1, 3)
+
+
+def flattened_in_a_list():
+    torch.manual_seed(6)
+    return Flattened(turned=False), (torch.randn(2, 5, 4),)
+
+
+class Attributes(dict):
+    """A dictionary whose entries are attributes, too."""
+
+    __getattr__ = dict.__getitem__
+
+
+class Shown(nn.Module):
+    """Says its settings in texts."""
+
+    def __init__(self, config):
+        super().__init__()
+        print(f"made with {config.inner}, {config.inner.slope:.2f}")
+        self.name = f"{config.width}-{config.inner.slope}"
+        self.fc = nn.Linear(config.width, config.width)
+        self.slope = config.inner.slope
+        self.wide = self.name == "4-0.25"
+
+    def forward(self, x):
+        x = torch.nn.functional.leaky_relu(self.fc(x), self.slope)
+        return x * 2 if self.wide else x
+
+
+class ByItem(dict):
+    """The same, in a method."""
+
+    def __getattr__(self, name):
+        return self[name]
+
+
+def shown_settings_by_item():
+    torch.manual_seed(8)
+    return Shown(ByItem(width=4, inner=ByItem(slope=0.25))), (torch.randn(3, 4),)
+
+
+def shown_settings():
+    torch.manual_seed(8)
+    return Shown(Attributes(width=4, inner=Attributes(slope=0.25))), (torch.randn(3, 4),)
+
+
+def like(t):
+    return {"device": t.device, "dtype": t.dtype}
+
+
+class Alike(nn.Module):
+    """Makes tensors that are alike by what a function gives, in one dictionary."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        x = self.fc(x)
+        loss = torch.tensor(0.5, requires_grad=True, **like(x))
+        places = torch.arange(4, **like(x)) + torch.zeros(x.shape[-1], **like(t=x))
+        return x * places + loss
+
+
+def alike():
+    torch.manual_seed(9)
+    return Alike(), (torch.randn(3, 4),)
+
+
+class Counted(nn.Module):
+    """Functions inside of others that give the variables around them other values."""
+
+    def __init__(self, width):
+        super().__init__()
+        depth, last = 0, 0.5
+
+        def make(n):
+            nonlocal depth, last
+            depth += 1
+            last = n * 2.0
+            return nn.Linear(width, width)
+
+        def kept():
+            found = None
+
+            def once():
+                nonlocal found
+                if found is None:
+                    found = make(7)
+                return found
+
+            return once
+
+        self.layers = nn.ModuleList([make(n) for n in range(2)])
+        share = kept()
+        self.shared = nn.ModuleList([share(), share()])
+        self.depth, self.last = depth, last
+
+    def forward(self, x):
+        means, largest = 0.0, None
+
+        def noted(y):
+            nonlocal means, largest
+            means = means + y.mean()
+            largest = y.max()
+            return y
+
+        for layer in [*self.layers, *self.shared]:
+            x = noted(layer(x))
+        return x * self.depth + self.last + means + largest
+
+
+def counted_around():
+    torch.manual_seed(3)
+    return Counted(4), (torch.randn(2, 4),)

@@ -74,7 +74,9 @@ def test_functions_that_are_mapped_are_lists(users: Users) -> None:
 def test_rows_that_a_method_changes_are_in_the_tensor(users: Users) -> None:
     found = users["hands_on_rows"]
     found.agrees()
-    found.holds("for index, row in enumerate(shift):", "row = self.change(row)", "shift[index] = ops.stop_gradient(row)")
+    found.holds(
+        "for index, row in enumerate(shift):", "row = self.change(row)", "shift[index] = ops.stop_gradient(row)"
+    )
     (refused,) = users["hands_on_parts"].source.problems
     assert refused.text.startswith("shift.split(1) may share its values with `shift`"), refused
 

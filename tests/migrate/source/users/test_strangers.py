@@ -171,3 +171,45 @@ def test_norms_of_volumes_have_no_norm_inside_for_a_model_that_fills_them(users:
     file.write_text(f"{found.source.text}\n\nnet = build()\n{code}\n")
     said = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=True, timeout=120).stdout
     assert said.split() == ["0.5", "1.5", "0.25"]
+
+
+def test_embeddings_that_begin_with_vectors(users: Users) -> None:
+    """A model with `nn.Embedding.from_pretrained` was not whole."""
+    for name, trained in (("worded", False), ("worded_and_trained", True)):
+        found = users[name]
+        found.agrees()
+        found.holds(
+            "embedding_from_pretrained(vectors, freeze=False)", "self.words = embedding_from_pretrained(vectors)"
+        )
+        found.holds("embedding_from_pretrained(vectors * 2, freeze=False, padding_idx=-1)")
+        assert not found.source.not_run
+        assert ("gradient/words.weight" in found.torch) == trained
+        assert not found.torch["gradient/more.weight"][5].any() and found.torch["gradient/more.weight"][3].any()
+
+
+def test_lists_of_calls_that_do_nothing_here_and_tensors_of_sizes(users: Users) -> None:
+    found = users["flattened_in_a_list"]
+    found.agrees()
+    found.lacks("flatten_parameters", "is_contiguous")
+    assert {one.line for one in found.source.left_out if "is_contiguous() is taken to be True" in one.text}
+
+
+def test_settings_in_texts_are_the_entries_of_a_dictionary(users: Users) -> None:
+    """They stayed attributes there, and the new file failed; of a class that raises a KeyError for `__deepcopy__` none
+    was written at all."""
+    for name in ("shown_settings", "shown_settings_by_item"):
+        users[name].agrees()
+        users[name].lacks("config.width", "config.inner")
+
+
+def test_arguments_in_a_dictionary_that_a_function_gives(users: Users) -> None:
+    found = users["alike"]
+    found.agrees()
+    found.holds("dtype=like(x)['dtype']", "dtype=like(t=x)['dtype']")
+
+
+def test_variables_around_a_function_that_it_gives_other_values(users: Users) -> None:
+    """`nonlocal` was left out, so that the variable stayed as it was, in silence where the function only sets it."""
+    found = users["counted_around"]
+    found.agrees()
+    found.holds("nonlocal depth, last", "nonlocal found", "nonlocal means, largest")

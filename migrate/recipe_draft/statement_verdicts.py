@@ -45,8 +45,8 @@ from .optimizer_sections import (
     trains,
 )
 from .passed_over import Line, name_of
+from .paths import by_callers, called_where, chooses, handed_values
 from .recipe_entries import with_conditions
-from .relevance import by_callers, called_where, handed_values
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
 from .trained_model import DEPTH, changes_itself, overridden, trains_at
 from .trainers import read_by_libraries, set_for_methods, used_by_draft
@@ -203,8 +203,7 @@ class Account:
         return named or not all(of_parts) or any(self._alters(one, special=True) for one in by_syntax)
 
     def _changes(self, call: ast.Call, depth: int = 0) -> bool:
-        """Whether a call changes a model, an optimizer, a rate or gradients, or makes an object that trains; depth: of
-        lambdas that call one another."""
+        """Whether a call changes a model, an optimizer, rates or gradients, or makes what trains; depth: of lambdas."""
         if self.passed(call) is not None or self.roles.leaves(call):
             return False
         otherwise = self._values.switches_otherwise(call) or seeds_otherwise(self.flow, call, self.seed)
@@ -236,7 +235,7 @@ class Account:
         if isinstance(call.func, ast.Attribute):
             method, owner = call.func.attr, self.kinds(call.func.value)
             value = self.flow.value(call.func.value)
-            writes = families.WRITING.fullmatch(method) or method in families.OF_MODULES
+            writes = families.WRITING.fullmatch(method) or method in (*families.OF_MODULES, "zero_grad")
             made = isinstance(called, (LibraryObject, ScriptObject)) and called is not value
             if not writes and (method.startswith("__") or made):
                 return False  # super().__init__(); a module that is called gives a tensor
@@ -244,7 +243,7 @@ class Account:
             if method == "backward" or moves or self._values.drives(call.func.value):
                 return True
             if method in passed_over.CONTAINERS and not isinstance(value, (LibraryObject, ScriptObject)):
-                return passed_over.sets_names(call)
+                return passed_over.sets_names(call) or (RATE in owner and passed_over.sets_group(self.flow, call))
             if owner & {MODEL, OPTIMIZER, RATE, GRADIENTS}:
                 tensor = getattr(value, "family", "") == families.TENSOR or method in ("detach", "clone")
                 return not tensor or method.endswith("_")
@@ -277,7 +276,8 @@ class Account:
             return "it calls the function that is decorated"
         name = name_of(self.flow, call)
         if name and (found := passed_over.reason(name)):
-            return None if seeds_otherwise(self.flow, call, self.seed) else found
+            plain = not passed_over.reads_environment(name, call) and not seeds_otherwise(self.flow, call, self.seed)
+            return found if plain else None
         if not isinstance(call.func, ast.Attribute) or passed_over.trains_unread(self.flow, call):
             return None
         if call.func.attr == "train" and self._values.drives(call.func.value):
@@ -287,7 +287,8 @@ class Account:
         if call.func.attr == "to" and any(map(self.roles.is_dtype, [*call.args, *(k.value for k in call.keywords)])):
             return None
         known = call.func.attr != "zero_grad" or self.roles.role(call.func.value) in (OPTIMIZER, MODEL)
-        known = known and not self._values.switches_otherwise(call)
+        at_times = call.func.attr == "zero_grad" and passed_over.at_times(self.flow.of[id(call)], call)
+        known = known and not at_times and not self._values.switches_otherwise(call)
         return passed_over.method_reason(call.func.attr) if known else None
 
     # how surely it runs
@@ -372,7 +373,7 @@ class Account:
         where, live = self._where(statement), id(statement) in self.live
         if id(statement) in self._data_files:
             return LISTED, ", ".join(filter(None, (self._data_files[id(statement)], where)))
-        if live and passed_over.chooses(self.flow, statement, self.roles.exact):
+        if live and chooses(self.flow, statement, self.roles.exact):
             return LISTED, where
         said = statement.stands_at(self.said)
         further = sum(self._changes(call) for call in statement.calls) > 1  # than the draft covers

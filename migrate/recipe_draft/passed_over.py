@@ -169,11 +169,36 @@ CHANGERS = (
     *("popleft", "appendleft", "fill", "put"),
 )
 LISTS = ("os.listdir*", "os.walk*", "os.scandir*", "glob.*")
+# classes of files
+OPENING = ("gzip.GzipFile", "bz2.BZ2File", "lzma.LZMAFile", "zipfile.ZipFile", "tarfile.TarFile", "io.FileIO")
+FETCHING = ("urllib.request.urlopen", "requests.get", "requests.post", "httpx.get")  # what these give is data
+# calls that read files, and calls that write them, by kind of file: a reader may read what a writer of its kind wrote
+READERS: dict[str, tuple[str, ...]] = {
+    "tensors": ("torch.load", "torch.jit.load", "safetensors.torch.load_file"),
+    "arrays": ("numpy.load*", "numpy.genfromtxt", "numpy.fromfile", "numpy.memmap", "h5py.File"),
+    "tables": ("pandas.read_*", "polars.read_*", "polars.scan_*"),
+    "images": ("PIL.Image.open", "cv2.imread", "*.imread", "torchvision.io.read_*"),
+    "text": ("open", "*.open", *OPENING, "joblib.load", "dill.load", "*.read_text", "*.read_bytes", *FETCHING),
+    "sounds": ("torchaudio.load", "librosa.load", "soundfile.read", "scipy.io.wavfile.read"),
+    "folders": (*LISTS, "*.glob", "*.rglob", "*.iterdir", "datasets.load_*", "torchvision.datasets.*"),
+}
+WRITERS: dict[str, tuple[str, ...]] = {
+    "tensors": ("torch.save", "safetensors.torch.save_file"),
+    "arrays": ("numpy.save*", "h5py.File", "*.tofile"),
+    "text": ("open", "*.open", *OPENING, "joblib.dump", "dill.dump", "*.write_text", "*.write_bytes"),
+    "tables": ("*.to_csv", "*.to_parquet", "*.to_feather", "*.to_hdf", "*.to_excel", "*.to_json", "*.to_pickle"),
+    "images": ("*.imwrite", "*.imsave", "*.save", "torchvision.utils.save_image"),
+    "sounds": ("torchaudio.save", "soundfile.write", "scipy.io.wavfile.write"),
+    "folders": (
+        *("shutil.copy*", "shutil.move", "shutil.unpack_archive", "os.rename", "os.replace", "os.symlink", "os.link"),
+        *("urllib.request.urlretrieve", "*.save_to_disk", "*.extractall", "*.extract", "*.download"),
+    ),
+}
 # classes whose methods a library calls: classes derived from them train, or change objects that do
 DRIVEN = (
     *("*lightning*.LightningModule", "*lightning*.LightningDataModule", "*Trainer", "*TrainerCallback", "*.Callback"),
     *("*.Trainer*", "*.Learner", "*Runner", "*.Hook", "*lightning*.callbacks.*", "keras.callbacks.*", "*.Engine"),
-    "*.LightningCLI",
+    *("*.LightningCLI", "torch.optim.*"),
 )
 EXITS = ("exit", "quit", "sys.exit", "os._exit", "os.abort", "os.execv", "os.execvp")  # calls that end a run
 PLAIN_FUNCTIONS = ("int", "float", "str", "bool", "min", "max", "round", "abs", "dict", "list", "tuple", "range")
@@ -213,10 +238,10 @@ def method_reason(method: str) -> str | None:
     return next((why for why, methods in METHODS.items() if method in methods), None)
 
 
-def at_times(of: Statement, call: ast.Call) -> bool:
-    """Whether a call is in a part of its statement that may not run, or not once: `i % 4 or optimizer.zero_grad()`."""
+def clears_at_times(flow: Flow, call: ast.Call) -> bool:
+    """Whether a part of a statement that may not run, or not once, clears gradients: `i % 4 or net.zero_grad()`."""
     sides: list[ast.expr] = []
-    for one in of.nodes:
+    for one in flow.of[id(call)].nodes if getattr(call.func, "attr", "") == "zero_grad" else ():
         sides += one.values[1:] if isinstance(one, ast.BoolOp) else []
         sides += [one.body] if isinstance(one, (ast.IfExp, ast.Lambda)) else []
         sides += [one.orelse] if isinstance(one, ast.IfExp) else []
@@ -297,6 +322,14 @@ def changes_library(flow: Flow, statement: Statement) -> bool:
 def reads_environment(name: str, call: ast.Call) -> bool:
     """Whether a call reads a variable of the environment, other than where and how loudly a process runs."""
     return name in ("os.getenv", "os.environ.get", "os.environ.pop") and not _of_environment(call.args[:1])
+
+
+def counts_rounds(flow: Flow, name: str, call: ast.Call) -> bool:
+    """Whether a call makes a progress bar of a range elsewhere than in a loop's head, which does not show how many
+    rounds it has then: `bar = trange(epochs)`, `with tqdm(range(10)) as bar`."""
+    inner = call.args[0] if call.args and name.endswith("tqdm") else None
+    ranges = name.endswith("trange") or (isinstance(inner, ast.Call) and getattr(inner.func, "id", "") == "range")
+    return ranges and not isinstance(flow.of[id(call)].node, (ast.For, ast.AsyncFor))
 
 
 def _of_environment(names: list[ast.expr]) -> bool:

@@ -1,6 +1,6 @@
 """The ways that calls take through a script, with what parameters and the variables of loops are on each of them: by
 which of them a function that trains otherwise runs the model in training mode, and no backward pass follows; what a
-line says of the calls of its function; and what an expression chooses from."""
+line says of the calls of its function; what an expression chooses from, and a method changes of its object."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ from ..read_script.abstract_values import (
 )
 from ..read_script.expressions import compare, truth, unary
 from ..read_script.interpreter import CERTAINTIES, LONGEST, OPTION, PERHAPS, UNCALLED, joined
-from ..read_script.syntax import defaults_of, given_to
-from .data_flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, LOOPS, Flow, Statement
+from ..read_script.syntax import defaults_of, given_to, root
+from .data_flow import ADDS, EACH, FUNCTIONS, GIVEN, INNER, IS, LOOPS, Flow, Statement
+from .passed_over import CHANGERS
 from .recipe_entries import LONGEST_WORD
 from .relevance import of_one_class
-from .trained_model import MODES, Event, events, is_object, part_of, passes, shared_loops
+from .trained_model import DEPTH, MODES, Event, events, is_object, part_of, passes, shared_loops
 
 Bound = dict[str, Value]  # by the name of a parameter or of a loop's variable
 MOST_PATHS, MOST_ROUNDS = 200, 8
@@ -424,3 +425,72 @@ def _gives_object(flow: Flow, node: ast.AST | None) -> bool:
 
 
 NO_OBJECTS = ("shape", "device", "dtype", "size", "item", "tolist", "numpy", "numel", "dim", "__name__", "training")
+
+
+# what a method changes of its object
+
+
+def changes_itself(flow: Flow, method: ast.AST, seen: frozenset[int] = frozenset()) -> bool:
+    """Whether a method may change the object or the class that it is called for, or what this holds, by itself or by
+    another method: `self.rows[0]["label"] = 1`, `for row in self.rows: row.update(label=1)`."""
+    inside = flow.inside_of.get(id(method), []) if id(method) not in seen else []
+    for one in (one for one in inside if one.function is method):
+        own = [node for node in one.nodes if isinstance(node, ast.Attribute) and _is_own(root(node), one)]
+        if any(d.statement is one for node in own for d in flow.attributes.get(node.attr, ())):
+            return True
+        if any(_of_own(flow, node, one) for node in _changed(flow, one)):
+            return True
+        for call in one.calls:
+            given = any(_is_own(part, one) for part in call.args)
+            if given and getattr(call.func, "id", "") in ("setattr", "delattr"):
+                return True
+            inner = flow.function_of(call) if given or _is_own(root(call.func), one) else None
+            if isinstance(inner, FUNCTIONS) and changes_itself(flow, inner, seen | {id(method)}):
+                return True
+    return False
+
+
+def _changed(flow: Flow, one: Statement) -> Iterator[ast.expr]:
+    """The expressions whose objects a statement changes: of which it sets or deletes a part, or calls a method that
+    changes it."""
+    targets = getattr(one.node, "targets", [getattr(one.node, "target", None)])
+    for target in (part for each in targets for part in getattr(each, "elts", [each])):
+        loops = isinstance(one.node, (ast.For, ast.AsyncFor))
+        yield from [target.value] if isinstance(target, (ast.Attribute, ast.Subscript)) and not loops else []
+    for call in one.calls:
+        method, of = getattr(call.func, "attr", ""), getattr(call.func, "value", None)
+        writes = method in CHANGERS or (method.endswith("_") and not method.endswith("__"))
+        yield from [of] if writes and isinstance(of, ast.expr) else []
+        yield from flow.writes(call)
+
+
+PARTS_OF = ("items", "values", "get", "setdefault", "iterrows", "reshape", "view", "unsqueeze", "squeeze")
+HANDED_ON = ("enumerate", "zip", "reversed", "iter", "from_numpy", "asarray", "as_tensor")
+
+
+def _of_own(flow: Flow, node: ast.expr | None, of: Statement, depth: int = 0) -> bool:
+    """Whether an expression is a part of the object of the method that a statement is in, also by another name."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)) or (
+        isinstance(node, ast.Call) and getattr(node.func, "attr", "") in PARTS_OF
+    ):
+        node = node.func.value if isinstance(node, ast.Call) else node.value  # type: ignore[attr-defined]
+    if node is None or depth > DEPTH:
+        return False
+    if isinstance(node, ast.Call):
+        hands = getattr(node.func, "attr", getattr(node.func, "id", "")) in HANDED_ON
+        return hands and any(_of_own(flow, one, of, depth + 1) for one in node.args)
+    found = flow.reads.get(id(node), ()) if isinstance(node, ast.Name) else ()
+    held = [d.value for d in found if d.way in (IS, EACH, INNER) and d.statement.function is of.function]
+    held = [arg for one in held for arg in (one.args if _maps(one) else [one])]
+    return _is_own(node, of) or any(_of_own(flow, one, of, depth + 1) for one in held)
+
+
+def _maps(node: ast.AST | None) -> bool:
+    """Whether this is `map(…)`, whose function gets the elements of its other arguments."""
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("map", "filter")
+
+
+def _is_own(node: ast.AST, of: Statement) -> bool:
+    """Whether this is the object of the method that a statement is in, or its class."""
+    above = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "super"
+    return above or getattr(node, "id", "") in ("self", "cls", getattr(of.owner, "name", "self"))

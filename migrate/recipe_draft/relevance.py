@@ -23,7 +23,7 @@ from ..read_script.abstract_values import (
     Value,
     known,
 )
-from ..read_script.interpreter import CERTAINTIES, OPTION
+from ..read_script.interpreter import CERTAINTIES, OPTION, UNCALLED
 from ..read_script.syntax import ALTERS, defined_alone
 from .data_flow import ADDS, EACH, FUNCTIONS, GIVEN, INNER, IS, MOST_BEHIND, Definition, Flow, Statement
 from .passed_over import ENVIRONMENT, LEAVING_FUNCTIONS, decorators, matches, name_of, reason
@@ -493,6 +493,24 @@ PLAIN_MARKS = ("abc.", "functools.", "torch.", "contextlib.", "typing.")  # deco
 PLAIN_BASES = ("object", "abc.", "enum.", "typing.", "collections.", "torch.")  # these read no options, call no hooks
 
 
+def with_defaults(flow: Flow, reaches: Callable[[Statement], bool], driven: set[int]) -> dict[int, str]:
+    """Definition (its id) -> words, of functions that nothing that was read calls, whose statements reach training, and
+    whose parameters have values by default, which no call shows; driven: the classes whose methods a library calls."""
+    found: dict[int, str] = {}
+    for statement in (one for one in flow.statements if isinstance(one.node, FUNCTIONS)):
+        node, uncalled = statement.node, id(statement.node) not in flow.calls and id(statement.owner) not in driven
+        given = [*node.args.defaults, *(one for one in node.args.kw_defaults if one is not None)]  # type: ignore[union-attr]
+        usual = [one for one in given if not isinstance(one, ast.Constant) or type(one.value) in (int, float, str)]
+        inside = flow.inside_of.get(id(node), ()) if uncalled and usual else ()
+        ranks = (flow.interpreter.reached.get(id(one.node), (0, ()))[0] for one in inside if reaches(one))
+        if any(CERTAINTIES[rank] == UNCALLED for rank in ranks):
+            found[id(statement)] = UNCALLED_DEFAULTS
+    return found
+
+
+UNCALLED_DEFAULTS = "nothing that was read calls this: these are its defaults"
+
+
 def called_from_elsewhere(flow: Flow) -> set[int]:
     """The classes (their ids) whose methods code that was not read may call: those that derive from a library's class,
     those that nothing that was read makes an object of, and those of which something is given to such code. All of
@@ -508,7 +526,8 @@ def called_from_elsewhere(flow: Flow) -> set[int]:
         marks = [flow.value(one) for part in node.body for one in getattr(part, "decorator_list", ())]
         kept = any(isinstance(one, ScriptFunction) for one in marks)  # a decorator may hand its method on
         kept = kept or any(isinstance(one, LibraryName) and not one.name.startswith(PLAIN_MARKS) for one in marks)
-        found |= {id(node)} if kept or id(node) not in made or not base.startswith(PLAIN_BASES) else set()
+        plain = base.startswith(PLAIN_BASES) and not base.startswith("torch.optim.")
+        found |= {id(node)} if kept or id(node) not in made or not plain else set()
     for call in nodes:
         called = flow.value(call.func)
         name = called.name if isinstance(called, LibraryName) else getattr(call.func, "id", "")

@@ -198,7 +198,7 @@ WRITERS: dict[str, tuple[str, ...]] = {
 DRIVEN = (
     *("*lightning*.LightningModule", "*lightning*.LightningDataModule", "*Trainer", "*TrainerCallback", "*.Callback"),
     *("*.Trainer*", "*.Learner", "*Runner", "*.Hook", "*lightning*.callbacks.*", "keras.callbacks.*", "*.Engine"),
-    *("*.LightningCLI", "torch.optim.*"),
+    *("*.LightningCLI", "torch.optim.lr_scheduler.*"),
 )
 EXITS = ("exit", "quit", "sys.exit", "os._exit", "os.abort", "os.execv", "os.execvp")  # calls that end a run
 PLAIN_FUNCTIONS = ("int", "float", "str", "bool", "min", "max", "round", "abs", "dict", "list", "tuple", "range")
@@ -259,7 +259,7 @@ def sets_group(flow: Flow, call: ast.Call) -> bool:
 def trains_unread(flow: Flow, call: ast.Call) -> bool:
     """Whether a call has a library train by itself, or is of a function that was not read, whose name says that it
     trains, or hands one on."""
-    if trains(call):
+    if trains(call) or _begins_optimizer(flow, call):
         return True
     handed = [one for one in call.args if isinstance(one, ast.Name)]
     for func in (call.func, *handed):
@@ -270,6 +270,13 @@ def trains_unread(flow: Flow, call: ast.Call) -> bool:
         if unread and plain and not made and says_training(getattr(func, "attr", getattr(func, "id", ""))):
             return True
     return False
+
+
+def _begins_optimizer(flow: Flow, call: ast.Call) -> bool:
+    """Whether a call is the `super().__init__(…)` of an optimizer or a schedule of the script's own."""
+    owner = flow.of[id(call)].owner if getattr(call.func, "attr", "") == "__init__" else None
+    made = flow.class_of(owner) if owner is not None else None
+    return made is not None and (made.library_base() or "").startswith("torch.optim.")
 
 
 def sets_names(call: ast.Call) -> bool:

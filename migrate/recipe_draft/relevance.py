@@ -354,7 +354,7 @@ def names_in(statements: Iterable[Statement], flow: Flow | None = None) -> set[s
 
 
 def by_computed_names(flow: Flow, statement: Statement) -> set[str]:
-    """The functions that a statement may call by a name that it computes, and a class that it makes one of its base's:
+    """The functions that a statement may call by a name that it computes, or torch may; a class that its base lists:
     `getattr(one, f"on_{when}")(self)`, `methodcaller(name)(one)`, `eval(name)()`, `for of in Base.__subclasses__()`."""
     found: set[str] = set()
     for call in statement.calls:
@@ -370,7 +370,11 @@ def by_computed_names(flow: Flow, statement: Statement) -> set[str]:
         bases = [one for one in made.lineage() if isinstance(one, ScriptClass)]
         listed = any(one.node.name in _listing(flow) or one.find("__init_subclass__") for one in bases)
         found |= {statement.node.name} if listed else set()
+        found |= {*BY_TORCH} if (made.library_base() or "").startswith("torch.optim.") else set()
     return found
+
+
+BY_TORCH = ("get_lr", "_get_closed_form_lr", "step")  # methods of schedules and optimizers that torch calls
 
 
 def _looked_up(call: ast.Call) -> tuple[ast.expr | None, ast.expr | None]:
@@ -526,8 +530,7 @@ def called_from_elsewhere(flow: Flow) -> set[int]:
         marks = [flow.value(one) for part in node.body for one in getattr(part, "decorator_list", ())]
         kept = any(isinstance(one, ScriptFunction) for one in marks)  # a decorator may hand its method on
         kept = kept or any(isinstance(one, LibraryName) and not one.name.startswith(PLAIN_MARKS) for one in marks)
-        plain = base.startswith(PLAIN_BASES) and not base.startswith("torch.optim.")
-        found |= {id(node)} if kept or id(node) not in made or not plain else set()
+        found |= {id(node)} if kept or id(node) not in made or not base.startswith(PLAIN_BASES) else set()
     for call in nodes:
         called = flow.value(call.func)
         name = called.name if isinstance(called, LibraryName) else getattr(call.func, "id", "")

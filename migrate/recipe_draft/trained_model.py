@@ -93,11 +93,18 @@ def misses_some(flow: Flow, node: ast.expr) -> bool:
     made = surely(calls(flow.interpreter, "optimizer"))
     given = [one.node for seen in made[:1] for one in seen.arguments or [] if one.name in (None, "params")]
 
+    def names(of: ast.expr | None, depth: int = 0) -> set[str]:
+        while isinstance(of, ast.Call) and isinstance(of.func, ast.Attribute):  # net.to(device)
+            of = of.func.value
+        found = [*flow.written(of)] if isinstance(of, (ast.Name, ast.Attribute)) and depth < DEPTH else []
+        values = [v for d in found for v in (flow.arguments_of(d) if d.way == GIVEN else [d.value]) if not d.path]
+        own = {ast.unparse(of).removesuffix(".module")} if isinstance(of, (ast.Name, ast.Attribute)) else set()
+        return own.union(*(names(one, depth + 1) for one in values))
+
     def objects(of: ast.expr) -> list[set[str]]:
         behind = (part for one in flow.behind(of) for part in ast.walk(one) if isinstance(part, ast.Attribute))
         each = {ast.unparse(one.value): one.value for one in behind if one.attr in ("parameters", "named_parameters")}
-        paths = ([x for x in flow.behind(one) if isinstance(x, (ast.Name, ast.Attribute))] for one in each.values())
-        return [{ast.unparse(one).removesuffix(".module") for one in path} for path in paths]
+        return [names(one) for one in each.values()]
 
     has = set().union(*objects(node))
     return len(made) == 1 and bool(given and has) and any(one and not one & has for one in objects(given[0]))

@@ -249,13 +249,6 @@ def clears_at_times(flow: Flow, call: ast.Call) -> bool:
     return any(part is call for side in sides for part in ast.walk(side))
 
 
-def sets_group(flow: Flow, call: ast.Call) -> bool:
-    """Whether a call is a method that changes a parameter group of an optimizer: `group.update(lr=rate)`."""
-    method, of = getattr(call.func, "attr", ""), getattr(call.func, "value", None)
-    behind = flow.behind(of) if method in CHANGERS and isinstance(of, ast.expr) else ()
-    return any(getattr(part, "attr", "") == "param_groups" for one in behind for part in ast.walk(one))
-
-
 def trains_unread(flow: Flow, call: ast.Call) -> bool:
     """Whether a call has a library train by itself, or is of a function that was not read, whose name says that it
     trains, or hands one on."""

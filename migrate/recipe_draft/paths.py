@@ -464,6 +464,24 @@ def _changed(flow: Flow, one: Statement) -> Iterator[ast.expr]:
         yield from flow.writes(call)
 
 
+def sets_group(flow: Flow, call: ast.Call) -> bool:
+    """Whether a call is a method that changes a parameter group of an optimizer: `group.update(lr=rate)`."""
+    of, seen = getattr(call.func, "value", None), set[int]()
+    waiting = [of] if getattr(call.func, "attr", "") in CHANGERS else []
+    while waiting:
+        one = waiting.pop()
+        while isinstance(one, ast.Subscript):
+            one = one.value
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        if getattr(one, "attr", "") == "param_groups":
+            return True
+        found = flow.reads.get(id(one), ()) if isinstance(one, ast.Name) else ()
+        waiting += [d.value for d in found if d.way in (IS, EACH, INNER)]
+    return False
+
+
 PARTS_OF = ("items", "values", "get", "setdefault", "iterrows", "reshape", "view", "unsqueeze", "squeeze")
 HANDED_ON = ("enumerate", "zip", "reversed", "iter", "from_numpy", "asarray", "as_tensor")
 

@@ -45,7 +45,7 @@ from .optimizer_sections import (
     trains,
 )
 from .passed_over import Line, name_of
-from .paths import by_callers, called_where, changes_itself, chooses, handed_values
+from .paths import by_callers, called_where, changes_itself, chooses, handed_values, sets_group
 from .recipe_entries import with_conditions
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
 from .step_order import picks
@@ -244,7 +244,7 @@ class Account:
             if method == "backward" or moves or self._values.drives(call.func.value):
                 return True
             if method in passed_over.CONTAINERS and not isinstance(value, (LibraryObject, ScriptObject)):
-                return passed_over.sets_names(call) or (RATE in owner and passed_over.sets_group(self.flow, call))
+                return passed_over.sets_names(call) or (RATE in owner and sets_group(self.flow, call))
             if owner & {MODEL, OPTIMIZER, RATE, GRADIENTS}:
                 tensor = getattr(value, "family", "") == families.TENSOR or method in ("detach", "clone")
                 return not tensor or method.endswith("_")

@@ -499,13 +499,13 @@ def _of_own(flow: Flow, node: ast.expr | None, of: Statement, depth: int = 0) ->
         return hands and any(_of_own(flow, one, of, depth + 1) for one in node.args)
     found = flow.reads.get(id(node), ()) if isinstance(node, ast.Name) else ()
     held = [d.value for d in found if d.way in (IS, EACH, INNER) and d.statement.function is of.function]
-    held = [arg for one in held for arg in (one.args if _maps(one) else [one])]
+    held = [arg for one in held for arg in (one.args if isinstance(one, ast.Call) and _maps(one) else [one])]
     return _is_own(node, of) or any(_of_own(flow, one, of, depth + 1) for one in held)
 
 
-def _maps(node: ast.AST | None) -> bool:
+def _maps(call: ast.Call) -> bool:
     """Whether this is `map(…)`, whose function gets the elements of its other arguments."""
-    return isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("map", "filter")
+    return getattr(call.func, "id", "") in ("map", "filter")
 
 
 def _is_own(node: ast.AST, of: Statement) -> bool:

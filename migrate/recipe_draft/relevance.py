@@ -501,9 +501,10 @@ def with_defaults(flow: Flow, reaches: Callable[[Statement], bool], driven: set[
     """Definition (its id) -> words, of functions that nothing that was read calls, whose statements reach training, and
     whose parameters have values by default, which no call shows; driven: the classes whose methods a library calls."""
     found: dict[int, str] = {}
-    for statement in (one for one in flow.statements if isinstance(one.node, FUNCTIONS)):
-        node, uncalled = statement.node, id(statement.node) not in flow.calls and id(statement.owner) not in driven
-        given = [*node.args.defaults, *(one for one in node.args.kw_defaults if one is not None)]  # type: ignore[union-attr]
+    for statement, node in ((one, one.node) for one in flow.statements if isinstance(one.node, FUNCTIONS)):
+        uncalled = id(node) not in flow.calls and id(statement.owner) not in driven
+        arguments: ast.arguments = node.args
+        given = [*arguments.defaults, *(one for one in arguments.kw_defaults if one is not None)]
         usual = [one for one in given if not isinstance(one, ast.Constant) or type(one.value) in (int, float, str)]
         inside = flow.inside_of.get(id(node), ()) if uncalled and usual else ()
         ranks = (flow.interpreter.reached.get(id(one.node), (0, ()))[0] for one in inside if reaches(one))

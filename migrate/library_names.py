@@ -217,6 +217,16 @@ def family_of(name: str) -> str:
     return TENSOR if of_torch and row is None else ""
 
 
+def gives_by_star(module: str, name: str) -> bool:
+    """Whether `from module import *` gives this name, as far as is known: of torchvision's models, one of them."""
+    found = row_of(f"{module}.{name}")
+    models = found is not None and found.torch == "torchvision.models.get_model"
+    return found is not None and (not models or re.fullmatch(MODELS, name) is not None)
+
+
+MODELS = TABLES["torchvision_models"].replace(" ", "")
+
+
 def method_row(family: str, name: str, method: str) -> tuple[str, Row | None]:
     """The qualified name of a method of an object of a family that `name` made, and its row."""
     candidates = [f"{name}.{method}"] if is_class(name) else []

@@ -15,7 +15,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ...mappings.aliases import row_of
 from .. import library_names as names
 from .abstract_values import (
     LARGEST,
@@ -71,7 +70,7 @@ def _name(interpreter: Interpreter, node: ast.Name, scope: Scope) -> Value:
     while at is not None:
         interpreter.spent += len(at.stars)
         for prefix in at.stars:
-            if row_of(f"{prefix}.{node.id}") is not None:
+            if names.gives_by_star(prefix, node.id):
                 return LibraryName(f"{prefix}.{node.id}")
         at = at.parent
     return Value()

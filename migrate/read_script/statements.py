@@ -268,7 +268,7 @@ def _for(interpreter: Interpreter, node: Any, scope: Scope) -> None:
     if interpreter.over is not outer:
         interpreter.note_batches("over")
     if counts_epochs(node, scope.source.text, EPOCHS in interpreter.loops, kind == OTHER):
-        kind = EPOCHS
+        kind, element = EPOCHS, Value(among=inside(element)) if kind == LISTED else element
         _note_epochs(interpreter, node, scope)
     rounds = element.items[:most] if kind == LISTED and isinstance(element, ListValue) else [element]
     followed = kind == LISTED and isinstance(element, ListValue) and element.closed and len(element.items) <= most

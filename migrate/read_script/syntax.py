@@ -76,7 +76,7 @@ def _assigns(statement: ast.stmt, name: str) -> TypeGuard[ast.Assign]:
 
 def range_of(call: ast.expr) -> ast.expr:
     """What a loop goes over, without what is called with it: `range(4)` of `tqdm(range(4), "epoch")`."""
-    while isinstance(call, ast.Call) and getattr(call.func, "id", "") not in ("range", "trange") and call.args:
+    while isinstance(call, ast.Call) and call.args and not re.search(r"\bt?range$", ast.unparse(call.func)):
         call = call.args[0]
     return call
 

@@ -20,8 +20,19 @@ from ..read_script.abstract_values import (
 )
 from ..read_script.interpreter import CERTAINTIES, OPTION
 from ..read_script.syntax import root
-from .data_flow import ADDS, GIVEN, IS, LOOPS, Flow, Statement
-from .passed_over import CONTAINERS, LISTS, PLAIN_FUNCTIONS, matches, method_reason, reason
+from .data_flow import ADDS, EACH, GIVEN, INNER, IS, LOOPS, Flow, Statement
+from .passed_over import (
+    CONTAINERS,
+    FETCHING,
+    LISTS,
+    OPENING,
+    PLAIN_FUNCTIONS,
+    READERS,
+    WRITERS,
+    matches,
+    method_reason,
+    reason,
+)
 from .recipe_entries import (
     LONGEST_WORD,
     behind_names,
@@ -32,31 +43,6 @@ from .recipe_entries import (
 )
 from .step_order import carried_on, targets_of, text_of
 
-# classes of files
-OPENING = ("gzip.GzipFile", "bz2.BZ2File", "lzma.LZMAFile", "zipfile.ZipFile", "tarfile.TarFile", "io.FileIO")
-FETCHING = ("urllib.request.urlopen", "requests.get", "requests.post", "httpx.get")  # what these give is data
-# calls that read files, and calls that write them, by kind of file: a reader may read what a writer of its kind wrote
-READERS: dict[str, tuple[str, ...]] = {
-    "tensors": ("torch.load", "torch.jit.load", "safetensors.torch.load_file"),
-    "arrays": ("numpy.load*", "numpy.genfromtxt", "numpy.fromfile", "numpy.memmap", "h5py.File"),
-    "tables": ("pandas.read_*", "polars.read_*", "polars.scan_*"),
-    "images": ("PIL.Image.open", "cv2.imread", "*.imread", "torchvision.io.read_*"),
-    "text": ("open", "*.open", *OPENING, "joblib.load", "dill.load", "*.read_text", "*.read_bytes", *FETCHING),
-    "sounds": ("torchaudio.load", "librosa.load", "soundfile.read", "scipy.io.wavfile.read"),
-    "folders": (*LISTS, "*.glob", "*.rglob", "*.iterdir", "datasets.load_*", "torchvision.datasets.*"),
-}
-WRITERS: dict[str, tuple[str, ...]] = {
-    "tensors": ("torch.save", "safetensors.torch.save_file"),
-    "arrays": ("numpy.save*", "h5py.File", "*.tofile"),
-    "text": ("open", "*.open", *OPENING, "joblib.dump", "dill.dump", "*.write_text", "*.write_bytes"),
-    "tables": ("*.to_csv", "*.to_parquet", "*.to_feather", "*.to_hdf", "*.to_excel", "*.to_json", "*.to_pickle"),
-    "images": ("*.imwrite", "*.imsave", "*.save", "torchvision.utils.save_image"),
-    "sounds": ("torchaudio.save", "soundfile.write", "scipy.io.wavfile.write"),
-    "folders": (
-        *("shutil.copy*", "shutil.move", "shutil.unpack_archive", "os.rename", "os.replace", "os.symlink", "os.link"),
-        *("urllib.request.urlretrieve", "*.save_to_disk", "*.extractall", "*.extract", "*.download"),
-    ),
-}
 # those whose second argument is the file; for all others it is the first, or the object of the method
 SECOND = (
     *("torch.save", "*.save_file", "*.dump", "*.OmegaConf.save", "torchvision.utils.save_image", "shutil.*", "os.*"),
@@ -421,10 +407,10 @@ class Counting:
             attributes |= {one.attr for one in written if isinstance(node, ast.AugAssign) or ast.unparse(one) in read}
         set_again = {name for name, found in setters.items() if any(found) and len(found) > 1}
         heads = [part for s in flow.statements for part in (s.node, *s.nodes)]
-        over = (part for part in heads if isinstance(part, (ast.For, ast.AsyncFor, ast.comprehension)))
-        lists = ((part.target, flow.value(part.iter)) for part in over)
-        loops = [one for one, of in lists if not (isinstance(of, ListValue) and of.closed and len(of.items) == 1)]
-        each = {part.id for target in loops for part in ast.walk(target) if isinstance(part, ast.Name)}
+        loops = (ast.For, ast.AsyncFor, ast.comprehension)
+        lists = ((part.target, flow.value(part.iter)) for part in heads if isinstance(part, loops))
+        over = [one for one, of in lists if not (isinstance(of, ListValue) and of.closed and len(of.items) == 1)]
+        each = {part.id for target in over for part in ast.walk(target) if isinstance(part, ast.Name)}
         found = frozenset(attributes), frozenset(names), frozenset(set_again), frozenset(each)
         changing = _changing(flow)
         unsaid = _unsaid(flow, live, changing)
@@ -496,7 +482,9 @@ class Counting:
         """The short lists and tables that its calls are given by name."""
         given = (one for call in statement.calls for one in (*call.args, *(k.value for k in call.keywords)))
         named = [one.value if isinstance(one, ast.Starred) else one for one in given]
-        named += [statement.node.iter] if isinstance(statement.node, (ast.For, ast.AsyncFor)) else []
+        loops = (ast.For, ast.AsyncFor, ast.comprehension)
+        named += [one.iter for one in (statement.node, *statement.nodes) if isinstance(one, loops)]
+        named += [part for one in named for part in _unpacked(one)]
         picked = (one for one in statement.nodes if isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Load))
         named += [one.value for one in picked if self.flow.value(one.slice) is None or _is_open(self.flow, one.slice)]
         copied = [one.func if isinstance(one, ast.Call) else None for one in named]
@@ -514,7 +502,10 @@ class Counting:
     def moves(self, node: ast.AST) -> bool:
         """Whether a name, an attribute or an element may have another value whenever it is read."""
         if isinstance(node, ast.Name):
-            return node.id in self.each or any(node.id == name for _, name in self.names) or bool(self._several(node))
+            found, at = self.flow.reads.get(id(node), ()), self.flow.of.get(id(node))
+            scopes = {id(at.function) if at is not None else 0, *(id(one.statement.function) for one in found)}
+            each = node.id in self.each and (not found or any(one.way in (EACH, INNER) for one in found))
+            return each or any((of, node.id) in self.names for of in scopes) or bool(self._several(node))
         if isinstance(node, ast.Attribute):
             written = (part for one in self.flow.options for target in targets_of(one) for part in ast.walk(target))
             of_line = isinstance(self.flow.value(node.value), ParsedArguments)  # args.k is not self.k
@@ -562,11 +553,18 @@ def _unsaid(flow: Flow, live: set[int], changing: frozenset[str]) -> frozenset[s
     each = [s for s in flow.statements if id(s) in live]
     unread = (call for s in each for call in s.calls if flow.function_of(call) is None and not flow.passed(call.func))
     given = [one for call in unread for one in (*call.args, *(k.value for k in call.keywords))]
+    given += [part for one in given for part in _unpacked(one)]
     added = [s.node.target for s in each if isinstance(s.node, ast.AugAssign)]  # to a part of a table
     given += [one.value for one in added if isinstance(one, ast.Subscript)]
     return changing & {
         getattr(one, "id", getattr(one, "attr", "")) for one in given if isinstance(flow.value(one), DictValue)
     }
+
+
+def _unpacked(node: ast.expr) -> list[ast.expr]:
+    """The tables that another one takes in: of `{**usual, **given}`."""
+    pairs = zip(node.keys, node.values, strict=True) if isinstance(node, ast.Dict) else ()
+    return [value for key, value in pairs if key is None]
 
 
 def _is_open(flow: Flow, key: ast.expr) -> bool:

@@ -95,7 +95,7 @@ class Statement:
     @property
     def text(self) -> str:
         """Its source; of a compound statement, its head."""
-        if isinstance(self.node, FUNCTIONS) and self.node.decorator_list:
+        if isinstance(self.node, FUNCTIONS):
             marks = "".join(f"@{self.source.text(one)} " for one in self.node.decorator_list)
             return f"{marks}def {self.node.name}({ast.unparse(self.node.args)}):"
         if not isinstance(self.node, COMPOUND) or isinstance(self.node, (*FUNCTIONS, ast.ClassDef)):

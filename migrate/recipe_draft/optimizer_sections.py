@@ -54,7 +54,7 @@ from .recipe_entries import (
 )
 from .relevance import named, of_one_class
 from .roles import MODEL, PARTS, Roles
-from .trained_model import all_handed_over, several_train, trained, unwrapped
+from .trained_model import all_handed_over, misses_some, several_train, trained, unwrapped
 from .trainers import MEASURED, Given, handed_to_trainers, maker_of, not_found, of_trainer, words_of
 
 OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are not a class's
@@ -335,7 +335,8 @@ def clip(interpreter: Interpreter, flow: Flow, fit: Given | None) -> Entry | Non
             clipped = next((a for a in arguments if a.name in (None, "parameters")), None)
             several = several_train(interpreter)  # then there is no single model
             judged = several or trained(interpreter) is not None
-            if judged and clipped is not None and not _whole_model(interpreter, clipped.node):
+            whole = clipped is None or (judged and _whole_model(interpreter, clipped.node))
+            if clipped is not None and not whole and (judged or misses_some(flow, clipped.node)):
                 text = " ".join(seen.source.text(clipped.node).split())
                 one = " is one of several objects that train, and what it clips"
                 text += one if several else " is what it clips, not the model"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ..library_names import DATASET, MODULE, TABLES, is_class, is_library, is_plain_decorator, says_training, trains
+from ..library_names import DATASET, MODULE, TABLES, is_library, is_plain_decorator, says_training, trains
 from ..read_script.abstract_values import (
     DictValue,
     LibraryName,
@@ -26,9 +26,7 @@ from ..read_script.abstract_values import (
     ScriptModule,
     ScriptObject,
     Value,
-    is_known,
 )
-from ..read_script.expressions import truth
 from ..read_script.interpreter import CERTAINTIES, OPTION
 from ..read_script.statements import RAISES
 from ..read_script.syntax import ALTERS, DROPS, KEEPS, PASSES, REGISTERS, decorates
@@ -83,7 +81,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     PLACES: ("os.*", "pathlib.*", "shutil.*", "glob.*", "sys.*", "tempfile.*"),
     "it names an option": ("torchvision.transforms.InterpolationMode", "torchvision.transforms.*.InterpolationMode"),
     "it writes a file": (
-        *("torch.save", "json.dump", "json.dumps", "pickle.dump", "yaml.dump", "csv.*", "numpy.save*", "joblib.dump"),
+        *("torch.save", "json.dump", "json.dumps", "pickle.dump", "yaml.dump", "numpy.save*", "joblib.dump"),
+        *("csv.writer*", "csv.DictWriter*"),
         *("yaml.safe_dump", "yaml.dump_all", "yaml.safe_dump_all", "pickle.dumps", "toml.dump", "tomli_w.dump"),
     ),
     "it opens a file, and what is read from it is accounted for": ("open", "io.*", "gzip.open", "codecs.open"),
@@ -170,11 +169,36 @@ CHANGERS = (
     *("popleft", "appendleft", "fill", "put"),
 )
 LISTS = ("os.listdir*", "os.walk*", "os.scandir*", "glob.*")
+# classes of files
+OPENING = ("gzip.GzipFile", "bz2.BZ2File", "lzma.LZMAFile", "zipfile.ZipFile", "tarfile.TarFile", "io.FileIO")
+FETCHING = ("urllib.request.urlopen", "requests.get", "requests.post", "httpx.get")  # what these give is data
+# calls that read files, and calls that write them, by kind of file: a reader may read what a writer of its kind wrote
+READERS: dict[str, tuple[str, ...]] = {
+    "tensors": ("torch.load", "torch.jit.load", "safetensors.torch.load_file"),
+    "arrays": ("numpy.load*", "numpy.genfromtxt", "numpy.fromfile", "numpy.memmap", "h5py.File"),
+    "tables": ("pandas.read_*", "polars.read_*", "polars.scan_*"),
+    "images": ("PIL.Image.open", "cv2.imread", "*.imread", "torchvision.io.read_*"),
+    "text": ("open", "*.open", *OPENING, "joblib.load", "dill.load", "*.read_text", "*.read_bytes", *FETCHING),
+    "sounds": ("torchaudio.load", "librosa.load", "soundfile.read", "scipy.io.wavfile.read"),
+    "folders": (*LISTS, "*.glob", "*.rglob", "*.iterdir", "datasets.load_*", "torchvision.datasets.*"),
+}
+WRITERS: dict[str, tuple[str, ...]] = {
+    "tensors": ("torch.save", "safetensors.torch.save_file"),
+    "arrays": ("numpy.save*", "h5py.File", "*.tofile"),
+    "text": ("open", "*.open", *OPENING, "joblib.dump", "dill.dump", "*.write_text", "*.write_bytes"),
+    "tables": ("*.to_csv", "*.to_parquet", "*.to_feather", "*.to_hdf", "*.to_excel", "*.to_json", "*.to_pickle"),
+    "images": ("*.imwrite", "*.imsave", "*.save", "torchvision.utils.save_image"),
+    "sounds": ("torchaudio.save", "soundfile.write", "scipy.io.wavfile.write"),
+    "folders": (
+        *("shutil.copy*", "shutil.move", "shutil.unpack_archive", "os.rename", "os.replace", "os.symlink", "os.link"),
+        *("urllib.request.urlretrieve", "*.save_to_disk", "*.extractall", "*.extract", "*.download"),
+    ),
+}
 # classes whose methods a library calls: classes derived from them train, or change objects that do
 DRIVEN = (
     *("*lightning*.LightningModule", "*lightning*.LightningDataModule", "*Trainer", "*TrainerCallback", "*.Callback"),
     *("*.Trainer*", "*.Learner", "*Runner", "*.Hook", "*lightning*.callbacks.*", "keras.callbacks.*", "*.Engine"),
-    "*.LightningCLI",
+    *("*.LightningCLI", "torch.optim.lr_scheduler.*"),
 )
 EXITS = ("exit", "quit", "sys.exit", "os._exit", "os.abort", "os.execv", "os.execvp")  # calls that end a run
 PLAIN_FUNCTIONS = ("int", "float", "str", "bool", "min", "max", "round", "abs", "dict", "list", "tuple", "range")
@@ -214,10 +238,21 @@ def method_reason(method: str) -> str | None:
     return next((why for why, methods in METHODS.items() if method in methods), None)
 
 
+def clears_at_times(flow: Flow, call: ast.Call) -> bool:
+    """Whether a part of a statement that may not run, or not once, clears gradients: `i % 4 or net.zero_grad()`."""
+    sides: list[ast.expr] = []
+    for one in flow.of[id(call)].nodes if getattr(call.func, "attr", "") == "zero_grad" else ():
+        sides += one.values[1:] if isinstance(one, ast.BoolOp) else []
+        sides += [one.body] if isinstance(one, (ast.IfExp, ast.Lambda)) else []
+        sides += [one.orelse] if isinstance(one, ast.IfExp) else []
+        sides += [one.elt] if isinstance(one, (ast.ListComp, ast.SetComp, ast.GeneratorExp)) else []
+    return any(part is call for side in sides for part in ast.walk(side))
+
+
 def trains_unread(flow: Flow, call: ast.Call) -> bool:
     """Whether a call has a library train by itself, or is of a function that was not read, whose name says that it
     trains, or hands one on."""
-    if trains(call):
+    if trains(call) or _begins_optimizer(flow, call):
         return True
     handed = [one for one in call.args if isinstance(one, ast.Name)]
     for func in (call.func, *handed):
@@ -228,6 +263,13 @@ def trains_unread(flow: Flow, call: ast.Call) -> bool:
         if unread and plain and not made and says_training(getattr(func, "attr", getattr(func, "id", ""))):
             return True
     return False
+
+
+def _begins_optimizer(flow: Flow, call: ast.Call) -> bool:
+    """Whether a call is the `super().__init__(…)` of an optimizer or a schedule of the script's own."""
+    owner = flow.of[id(call)].owner if getattr(call.func, "attr", "") == "__init__" else None
+    made = flow.class_of(owner) if owner is not None else None
+    return made is not None and (made.library_base() or "").startswith("torch.optim.")
 
 
 def sets_names(call: ast.Call) -> bool:
@@ -275,6 +317,19 @@ def changes_library(flow: Flow, statement: Statement) -> bool:
         return True
     prints = method_reason(called.name.rpartition(".")[2]) == PRINTS
     return not (prints or is_library(called.name) or reason(called.name) or matches(called.name, (*HARMLESS, *SEEDS)))
+
+
+def reads_environment(name: str, call: ast.Call) -> bool:
+    """Whether a call reads a variable of the environment, other than where and how loudly a process runs."""
+    return name in ("os.getenv", "os.environ.get", "os.environ.pop") and not _of_environment(call.args[:1])
+
+
+def counts_rounds(flow: Flow, name: str, call: ast.Call) -> bool:
+    """Whether a call makes a progress bar of a range elsewhere than in a loop's head, which does not show how many
+    rounds it has then: `bar = trange(epochs)`, `with tqdm(range(10)) as bar`."""
+    inner = call.args[0] if call.args and name.endswith("tqdm") else None
+    ranges = name.endswith("trange") or (isinstance(inner, ast.Call) and getattr(inner.func, "id", "") == "range")
+    return ranges and not isinstance(flow.of[id(call)].node, (ast.For, ast.AsyncFor))
 
 
 def _of_environment(names: list[ast.expr]) -> bool:
@@ -525,62 +580,7 @@ def unpacks(statement: Statement) -> str:
     return PARTS if len({name for name in names if name.strip("_")}) > 2 else ""
 
 
-# choices
-
-
-def chooses(flow: Flow, statement: Statement, role: Callable[[ast.expr], str | None]) -> bool:
-    """Whether a statement takes one of several objects, and reading does not decide which: `A() if wide else B()`.
-
-    role: what an expression is in a recipe's step; what is the same on each side is no choice.
-    """
-    if isinstance(statement.node, (ast.If, ast.While, ast.Assert)):
-        return False
-    tests = [node.test for node in statement.nodes if isinstance(node, ast.IfExp)]
-    tests += [test for node in statement.nodes for test in getattr(node, "ifs", ())]
-    within = {id(part) for test in tests for part in ast.walk(test)}
-    for sides in (_sides(flow, node) for node in statement.nodes if id(node) not in within):
-        roles = {role(side) for side in sides}
-        if any(_gives_object(flow, side) for side in sides) and (None in roles or len(roles) > 1):
-            return True
-    return False
-
-
-def _sides(flow: Flow, node: ast.AST) -> list[ast.expr]:
-    """What an expression chooses from, if reading does not decide which it is."""
-
-    def open_(test: ast.expr) -> bool:
-        return id(test) in flow.interpreter.varied or truth(flow.value(test) or Value()) is None
-
-    if isinstance(node, ast.IfExp):
-        return [node.body, node.orelse] if open_(node.test) else []
-    if isinstance(node, ast.BoolOp):
-        return [*node.values] if open_(node.values[0]) else []
-    if isinstance(node, ast.Subscript):
-        known_ = isinstance(node.slice, (ast.Constant, ast.Slice)) or is_known(flow.value(node.slice))
-        return [node.value] if isinstance(node.value, (ast.Dict, ast.List, ast.Tuple)) and not known_ else []
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Dict):
-        return [node.func.value]
-    return [*node.args] if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("max", "min", "next") else []
-
-
-def _gives_object(flow: Flow, node: ast.AST | None) -> bool:
-    """Whether an expression is a class, an object of one of the kinds that training is made of, or what this gives."""
-    value = flow.value(node) if isinstance(node, ast.expr) else None
-    named = isinstance(value, (LibraryName, LibraryObject)) and is_class(value.name)
-    named = named or (isinstance(value, LibraryObject) and bool(value.family))
-    if named or isinstance(value, (ScriptObject, ScriptClass)):
-        return True
-    if isinstance(node, (ast.List, ast.Tuple, ast.Dict)):
-        return any(_gives_object(flow, one) for one in (node.values if isinstance(node, ast.Dict) else node.elts))
-    if isinstance(node, ast.Attribute):
-        return node.attr not in NO_OBJECTS and _gives_object(flow, node.value)
-    if isinstance(node, (ast.GeneratorExp, ast.ListComp)):
-        return _gives_object(flow, node.generators[0].iter)
-    inner = node.func if isinstance(node, ast.Call) else getattr(node, "value", getattr(node, "body", None))
-    return isinstance(inner, ast.expr) and _gives_object(flow, inner)
-
-
-NO_OBJECTS = ("shape", "device", "dtype", "size", "item", "tolist", "numpy", "numel", "dim", "__name__", "training")
+# what does not run
 
 
 def why_not(statement: Statement, flow: Flow) -> str:

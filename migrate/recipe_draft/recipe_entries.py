@@ -480,10 +480,10 @@ def behind_names(parts: Iterable[ast.AST], interpreter: Interpreter, moves: Call
         if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(part.ctx, ast.Load):
             held = interpreter.values.get(id(part), (0, None))[1]
             value, default = known(held), isinstance(held, Constant) and bool(held.origins) and held.other is None
-            word = isinstance(value, str) and len(value) <= LONGEST_WORD and not DEVICE.fullmatch(value)
+            word = isinstance(value, str) and not DEVICE.fullmatch(value)
             plainly = word or isinstance(value, (int, float)) or (default and value is None)
             if plainly and ast.unparse(part) != value and id(part) not in interpreter.varied and not moves(part):
-                found.setdefault(ast.unparse(part), repr(value))
+                found.setdefault(ast.unparse(part), shortened(repr(value), LONGEST // 4))
     return ", ".join(f"{name} is {value}" for name, value in found.items())
 
 
@@ -510,7 +510,7 @@ def held_settings(parts: Iterable[ast.AST], flow: Flow, open_: set[int]) -> Iter
     for node in (one for key, one in whole.items() if key not in taken):
         holder = flow.value(node)
         plain_ = (not isinstance(node, ast.Call) or not [*node.args, *node.keywords]) and not _has_state(holder, flow)
-        if isinstance(holder, SETTINGS) and plain_ and settings_of(holder, 2 * LONGEST_WORD):
+        if isinstance(holder, SETTINGS) and plain_ and settings_of(holder, LONGEST):
             yield node, holder, inner.get(id(node))
 
 
@@ -524,9 +524,9 @@ def behind_settings(
     """
     for node, holder, inner in held_settings(parts, flow, open_):
         key, inside = (id(holder), str(id(inner)) * bool(inner)), _names_inside(flow, inner) if inner else None
-        pairs = ((k, v) for k, v in settings_of(holder, 2 * LONGEST_WORD).items() if (id(holder), k) not in read)
-        pairs = ((k, v) for k, v in pairs if (inside is None or k in inside) and not _set_later(flow, k, open_))
-        words = [f"{ast.unparse(node)}.{k} is {known(v)!r}" for k, v in pairs]
+        each = ((k, v) for k, v in settings_of(holder, LONGEST).items() if not _set_later(flow, k, open_))
+        pairs = ((k, v) for k, v in each if (k in inside if inside is not None else (id(holder), k) not in read))
+        words = [f"{ast.unparse(node)}.{k} is {shortened(repr(known(v)), LONGEST // 4)}" for k, v in pairs]
         if words and len(words) <= MOST_SETTINGS and (again or not read & {(id(holder), ""), key}):
             read.add(key)
             yield ", ".join(words)

@@ -1,14 +1,14 @@
-"""What of a script reaches its training: the statements whose values do, the objects and methods that may run, and what
-the calls of a function hand over."""
+"""What of a script reaches its training: the statements whose values do, and the objects and methods that may run."""
 
 from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from itertools import islice
 
-from ...printable import shortened
 from ..read_script.abstract_values import (
     Constant,
     DictValue,
@@ -21,14 +21,12 @@ from ..read_script.abstract_values import (
     ScriptModule,
     ScriptObject,
     Value,
-    is_known,
     known,
 )
-from ..read_script.interpreter import CERTAINTIES, LONGEST, OPTION, PERHAPS, UNCALLED, joined
+from ..read_script.interpreter import CERTAINTIES, OPTION, UNCALLED
 from ..read_script.syntax import ALTERS, defined_alone
-from .data_flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, LOOPS, MOST_BEHIND, Definition, Flow, Statement
+from .data_flow import ADDS, EACH, FUNCTIONS, GIVEN, INNER, IS, MOST_BEHIND, Definition, Flow, Statement
 from .passed_over import ENVIRONMENT, LEAVING_FUNCTIONS, decorators, matches, name_of, reason
-from .recipe_entries import LONGEST_WORD
 from .step_order import changed_later
 from .trained_model import changing
 
@@ -348,10 +346,116 @@ def names_in(statements: Iterable[Statement], flow: Flow | None = None) -> set[s
     listed = [name for one in statements if one.source.shown in lists for name in _named_at_top(one)]
     marks = ((one, does) for one in statements if flow is not None for *_, does in decorators(flow, one))
     found |= {getattr(one.node, "name", "") for one, does in marks if does != ALTERS}
+    found |= {name for one in statements if flow is not None for name in by_computed_names(flow, one)}
     constants = (node.value for node in looked_up if isinstance(node, ast.Constant))
     found |= {*listed} | {value for value in constants if isinstance(value, str)}
     imports = (name for one in statements if isinstance(one.node, ast.ImportFrom) for name in one.node.names)
     return found | {name.name for name in imports if name.asname in found}
+
+
+def by_computed_names(flow: Flow, statement: Statement) -> set[str]:
+    """The functions that a statement may call by a name that it computes, or torch may; a class that its base lists:
+    `getattr(one, f"on_{when}")(self)`, `methodcaller(name)(one)`, `eval(name)()`, `for of in Base.__subclasses__()`."""
+    found: set[str] = set()
+    for call in statement.calls:
+        of, named = _looked_up(call)
+        plain = isinstance(flow.value(of), (ParsedArguments, LibraryName, LibraryObject, DictValue)) if of else False
+        if named is None or plain or not _may_call(flow, statement, call):
+            continue
+        patterns = [re.compile(text) for text in _texts(flow, named)]
+        found |= {name for name in _names_of(flow, of) if any(one.fullmatch(name) for one in patterns)}
+        run = known(flow.value(named) or Value()) if getattr(call.func, "id", "") in ("eval", "exec") else None
+        found |= {*re.findall(r"[^\W\d]\w*", run)} if isinstance(run, str) else set()
+    if isinstance(statement.node, ast.ClassDef) and (made := flow.class_of(statement.node)) is not None:
+        bases = [one for one in made.lineage() if isinstance(one, ScriptClass)]
+        listed = any(one.node.name in _listing(flow) or one.find("__init_subclass__") for one in bases)
+        found |= {statement.node.name} if listed else set()
+        found |= {*BY_TORCH} if (made.library_base() or "").startswith("torch.optim.") else set()
+    return found
+
+
+BY_TORCH = ("get_lr", "_get_closed_form_lr", "step")  # methods of schedules and optimizers that torch calls
+
+
+def _looked_up(call: ast.Call) -> tuple[ast.expr | None, ast.expr | None]:
+    """The object that a call looks something up in, and the expression of its name; None where it does neither."""
+    match call.func:
+        case ast.Name("getattr") if len(call.args) > 1 and not isinstance(call.args[1], ast.Constant):
+            return call.args[0], call.args[1]
+        case ast.Attribute(of, "__getattribute__") if call.args:
+            return of if len(call.args) == 1 else call.args[0], call.args[-1]
+        case ast.Name("methodcaller" | "attrgetter" | "eval" | "exec") | ast.Attribute(
+            _, "methodcaller" | "attrgetter"
+        ) if call.args:
+            return None, call.args[0]
+    return None, None
+
+
+def _may_call(flow: Flow, statement: Statement, call: ast.Call) -> bool:
+    """Whether what is looked up may be called: at once, by a name that it gets, or by what gets it."""
+    printed = getattr(getattr(statement.alone, "func", None), "id", "") in (*LEAVING_FUNCTIONS, "print")
+    inner = {id(part) for one in statement.calls for part in (*one.args, *one.keywords)} if printed else set()
+    if isinstance(flow.value(call), (Constant, ListValue, DictValue)):
+        return False
+    targets = [t for t in getattr(statement.node, "targets", []) if isinstance(t, ast.Name)]
+    if getattr(statement.node, "value", None) is not call or not targets:
+        return id(call) not in inner and not isinstance(statement.node, (ast.AugAssign, ast.AnnAssign))
+    of = flow.inside_of.get(id(statement.function), ()) if statement.function is not None else flow.statements
+    used = [node for one in of for node in one.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+    called = {id(one.func) for each in of for one in each.calls}
+    names = {one.id for one in targets}
+    return any(node.id in names and id(node) in called for node in used)
+
+
+def _names_of(flow: Flow, of: ast.expr | None) -> Iterator[str]:
+    """The names of the functions that an object may have: of its class, of a file, or of any class where it is not
+    known."""
+    value = flow.value(of) if of is not None else None
+    made = value.of if isinstance(value, ScriptObject) else value
+    classes = [one for one in made.lineage() if isinstance(one, ScriptClass)] if isinstance(made, ScriptClass) else []
+    own = {id(one.node) for one in classes}
+    for one in flow.statements:
+        if not isinstance(one.node, (*FUNCTIONS, ast.ClassDef)):
+            continue
+        inside = id(one.owner) in own if own else one.owner is not None
+        top = isinstance(value, ScriptModule) and one.owner is None and one.function is None
+        if top or (inside and not isinstance(value, ScriptModule)):
+            yield one.node.name
+
+
+def _texts(flow: Flow, node: ast.expr, depth: int = 0) -> list[str]:
+    """Patterns of the strings that an expression may be; any string where reading cannot tell."""
+    value, parts = flow.value(node), list[ast.expr]()
+    if isinstance(node, ast.Constant) or (isinstance(value, Constant) and id(node) not in flow.interpreter.varied):
+        return [re.escape(str(known(value or Value(), getattr(node, "value", ""))))]
+    if isinstance(node, ast.JoinedStr):
+        parts = [one.value if isinstance(one, ast.FormattedValue) else one for one in node.values]
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        parts = [node.left, node.right]
+    if parts:
+        return ["".join(f"({'|'.join(_texts(flow, one, depth + 1))})" for one in parts)]
+    found: list[ast.expr | None] = []
+    for one in flow.written(node) if depth < DEEPEST else ():
+        literal = isinstance(one.value, (ast.List, ast.Tuple, ast.Set))
+        if one.way == GIVEN:
+            found += flow.arguments_of(one)
+        elif one.way in (EACH, INNER) and literal and not one.path:
+            found += one.value.elts  # type: ignore[union-attr]
+        else:
+            found.append(one.value if one.way == IS and not one.path else None)
+    texts = [text for one in found for text in ([".*"] if one is None else _texts(flow, one, depth + 1))]
+    return [*dict.fromkeys(texts)] or [".*"]
+
+
+DEEPEST = 6  # names behind a name
+
+
+@lru_cache(maxsize=2)
+def _listing(flow: Flow) -> frozenset[str]:
+    """The classes whose subclasses a script lists: `Base.__subclasses__()`."""
+    found = (node.func for one in flow.statements for node in one.calls)
+    of = (f.value for f in found if isinstance(f, ast.Attribute) and f.attr == "__subclasses__")
+    return frozenset(getattr(one, "attr", getattr(one, "id", "")) for one in of)
 
 
 def _not_chosen(flow: Flow, node: ast.AST) -> list[ast.AST]:
@@ -391,6 +495,25 @@ KNOWN = (
 )
 PLAIN_MARKS = ("abc.", "functools.", "torch.", "contextlib.", "typing.")  # decorators that call no methods
 PLAIN_BASES = ("object", "abc.", "enum.", "typing.", "collections.", "torch.")  # these read no options, call no hooks
+
+
+def with_defaults(flow: Flow, reaches: Callable[[Statement], bool], driven: set[int]) -> dict[int, str]:
+    """Definition (its id) -> words, of functions that nothing that was read calls, whose statements reach training, and
+    whose parameters have values by default, which no call shows; driven: the classes whose methods a library calls."""
+    found: dict[int, str] = {}
+    for statement, node in ((one, one.node) for one in flow.statements if isinstance(one.node, FUNCTIONS)):
+        uncalled = id(node) not in flow.calls and id(statement.owner) not in driven
+        arguments: ast.arguments = node.args
+        given = [*arguments.defaults, *(one for one in arguments.kw_defaults if one is not None)]
+        usual = [one for one in given if not isinstance(one, ast.Constant) or type(one.value) in (int, float, str)]
+        inside = flow.inside_of.get(id(node), ()) if uncalled and usual else ()
+        ranks = (flow.interpreter.reached.get(id(one.node), (0, ()))[0] for one in inside if reaches(one))
+        if any(CERTAINTIES[rank] == UNCALLED for rank in ranks):
+            found[id(statement)] = UNCALLED_DEFAULTS
+    return found
+
+
+UNCALLED_DEFAULTS = "nothing that was read calls this: these are its defaults"
 
 
 def called_from_elsewhere(flow: Flow) -> set[int]:
@@ -443,149 +566,9 @@ def _set_before(flow: Flow, call: ast.Call) -> Iterator[Statement]:
             yield from (statement for statement, of in flow.stores if flow.value(of) is value)
 
 
-# functions that are called at several places, and values that are said
-
-
 def named(flow: Flow) -> list[Statement]:
     """The statements without those of functions that nothing names."""
     return [one for one in flow.statements if id(one.node) not in flow.interpreter.unnamed]
-
-
-def called_where(
-    statement: Statement,
-    flow: Flow,
-    runs: Callable[[Statement], bool],
-    undecided: Callable[[Statement], list[str]],
-    steps: set[int],
-) -> str:
-    """The places that call a statement's function where they are several and one has a condition, or that call it in
-    every round of a loop with a step in it, while the function has none; else "".
-
-    runs: whether a statement runs with the defaults. undecided: gives the undecided conditions of a statement. steps:
-    the loops and functions (their ids) that hold a step.
-    """
-    function, seen = statement.function, set[int]()
-    while function is not None and id(function) not in seen:
-        seen.add(id(function))
-        callers = list({id(one): one for one, _, _ in flow.calls.get(id(function), []) if runs(one)}.values())
-        callers = [one for one in callers if one.function is not function]
-        if len(callers) > 1:
-            conditions = [undecided(one) for one in callers]
-            where = [f" only where {joined(found)}" if found else "" for found in conditions]
-            places = [":".join(map(str, one.place)) + of for one, of in zip(callers, where, strict=True)]
-            return f"called at {', and at '.join(places)}" if any(conditions) else ""
-        for caller in callers:
-            rounds = [one for one in caller.around if isinstance(one.node, LOOPS) and id(one) in steps]
-            if rounds and id(function) not in steps:
-                each = " ".join(rounds[-1].text.rstrip(":").split())
-                return f"called at {':'.join(map(str, caller.place))} in every round of {shortened(each, LONGEST)}"
-        function = callers[0].function if callers else None
-    return ""
-
-
-def by_callers(statement: Statement, flow: Flow, runs: Callable[[Statement], bool]) -> list[str]:
-    """The conditions around a statement that hold where one place calls its function, and not where another does; and
-    those under which no `return` before it has left its function."""
-    function = statement.function
-    callers = [call for one, call, _ in flow.calls.get(id(function), []) if runs(one)]
-    found: list[str] = []
-    for head in (one for one in statement.around if isinstance(one.node, ast.If)) if len(callers) > 1 else ():
-        test = head.expressions[0]
-        names = [part for one in flow.behind(test) for part in ast.walk(one) if isinstance(part, ast.Name)]
-        given = {d for name in names for d in flow.reads.get(id(name), ()) if d.statement.node is function}
-        if any(len({_handed(flow, function, call, d.parameter) for call in callers}) > 1 for d in given if d.parameter):
-            text = shortened(head.source.text(test), LONGEST)
-            otherwise = getattr(head.node, "orelse", [])
-            other = any(node is statement.node for part in otherwise for node in ast.walk(part))
-            found.append(f"not ({text})" if other else text)
-    return [*found, *_after_returns(statement, flow, runs)]
-
-
-def _after_returns(statement: Statement, flow: Flow, runs: Callable[[Statement], bool]) -> list[str]:
-    """The conditions under which no `return` before a statement has left its function: `not (done(epoch))`."""
-    found: list[str] = []
-    leaves = isinstance(statement.node, (ast.Return, ast.Break, ast.Continue))  # it has a condition of its own
-    function = statement.function if isinstance(statement.function, FUNCTIONS) and not leaves else None
-    blocks = [head.node for head in statement.around]
-    for one in flow.inside_of.get(id(function), []) if function is not None else ():
-        if not isinstance(one.node, ast.Return) or one.node.lineno >= statement.node.lineno or not runs(one):
-            continue
-        rank, _ = flow.interpreter.reached.get(id(one.node), (0, ()))
-        inner = [head for head in one.around if head.node not in blocks]
-        excluded = _in_other_branch(one, statement)
-        if CERTAINTIES[rank] not in (PERHAPS, UNCALLED) or excluded or any(isinstance(i.node, ast.Try) for i in inner):
-            continue
-        tests = [_test_of(head, one) for head in inner if isinstance(head.node, ast.If)]
-        rounds = [" ".join(head.text.rstrip(":").split()) for head in inner if isinstance(head.node, LOOPS)]
-        bare = tests[0].removeprefix("not (").removesuffix(")") if len(tests) == 1 else ""
-        text = bare if tests == [f"not ({bare})"] else f"not ({joined(tests)})"
-        text += f" in every round ({', '.join(rounds)})" * bool(rounds)
-        found += [shortened(text, LONGEST)] if tests and text not in found else []
-    return found
-
-
-def _test_of(head: Statement, of: Statement) -> str:
-    """The condition of an `if` under which a statement in it runs."""
-    test = head.expressions[0]
-    text = head.source.text(test)
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        text = f"not ({head.source.text(test.operand)})"
-    other = any(node is of.node for part in getattr(head.node, "orelse", []) for node in ast.walk(part))
-    return f"not ({text})" if other else text
-
-
-def _in_other_branch(one: Statement, other: Statement) -> bool:
-    """Whether an `if` around both has them in different branches."""
-    shared = [head for head in one.around if head in other.around and isinstance(head.node, ast.If)]
-    return any(_test_of(head, one) != _test_of(head, other) for head in shared)
-
-
-def _handed(flow: Flow, function: ast.AST | None, call: ast.Call, parameter: ast.arg) -> str:
-    """What a call gives for a function's parameter, as text: its value where that is known; "" where it is the default,
-    or where what is unpacked may hold it."""
-    start = function if isinstance(function, FUNCTIONS) else None
-    plain = [*start.args.posonlyargs, *start.args.args] if start is not None else []
-    plain = plain[1:] if plain and plain[0].arg in ("self", "cls") else plain
-    defaults = dict(zip(plain[::-1], start.args.defaults[::-1], strict=False)) if start is not None else {}
-    named = next((k.value for k in call.keywords if k.arg == parameter.arg), None)
-    at = plain.index(parameter) if parameter in plain else len(call.args)
-    given = named or (call.args[at] if at < len(call.args) else defaults.get(parameter))
-    unpacks = any(isinstance(one, ast.Starred) for one in call.args) or None in [k.arg for k in call.keywords]
-    if given is None or unpacks:
-        return ""
-    value = None if id(given) in flow.interpreter.varied else flow.value(given)
-    return repr(known(value, ast.unparse(given))) if is_known(value) else ast.unparse(given)
-
-
-def handed_values(statement: Statement, flow: Flow, runs: Callable[[Statement], bool]) -> str:
-    """The values of a statement's parameters, and of its object's attributes that are parameters, where the calls of
-    their function differ: `ratio is 0.3 or 0.7`."""
-    found: dict[str, list[str]] = {}
-    for node in statement.nodes:
-        if isinstance(node, (ast.Name, ast.Attribute)) and id(node) in flow.interpreter.varied:
-            texts = [shortened(one, LONGEST_WORD) for one in dict.fromkeys(_given_values(flow, node, runs))]
-            if all(texts) and texts not in ([], [ast.unparse(node)]):
-                found[ast.unparse(node)] = texts if len(texts) <= MOST_VALUES else [*texts[:MOST_VALUES], "others"]
-    return ", ".join(f"{name} is {' or '.join(texts)}" for name, texts in found.items())
-
-
-MOST_VALUES = 8  # of one parameter that are said
-
-
-def _given_values(flow: Flow, node: ast.expr, runs: Callable[[Statement], bool], depth: int = 0) -> Iterator[str]:
-    """What a name or an attribute of `self` is in the calls of the function whose parameter it is, as text; an empty
-    one where it may be something else."""
-    own = flow.of.get(id(node))
-    ways = [one for one in flow.written(node) if isinstance(node, ast.Name) or of_one_class(flow, one, own, node)]
-    mine = isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "self")
-    for one in ways if mine and depth < 3 else ():
-        if one.way == GIVEN and one.parameter is not None:
-            callers = [call for of, call, _ in flow.calls.get(id(one.statement.node), []) if runs(of)]
-            yield from (_handed(flow, one.statement.node, call, one.parameter) for call in callers)
-        elif one.way == IS and isinstance(one.value, (ast.Name, ast.Attribute)) and not one.path:
-            yield from _given_values(flow, one.value, runs, depth + 1)
-        elif not isinstance(flow.value(node), Constant) or one.way != ADDS or one.statement.alone is None:
-            yield ""  # no call changes a number
 
 
 def of_one_class(flow: Flow, definition: Definition, reader: Statement | None, node: ast.expr) -> bool:

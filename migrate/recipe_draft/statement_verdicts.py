@@ -45,14 +45,16 @@ from .optimizer_sections import (
     trains,
 )
 from .passed_over import Line, name_of
+from .paths import by_callers, called_where, changes_itself, chooses, handed_values, sets_group
 from .recipe_entries import with_conditions
-from .relevance import by_callers, called_where, handed_values
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
-from .trained_model import DEPTH, changes_itself, overridden, trains_at
+from .step_order import picks
+from .trained_model import DEPTH, overridden, trains_at
 from .trainers import read_by_libraries, set_for_methods, used_by_draft
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
 HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # writing to one of these changes the training
+FOLLOWED = "it calls a function whose statements are accounted for one by one"
 DRAFTED, ASKED, SILENT, LISTED = "drafted", "asked for", "silent", "listed"
 HEADS = (*LOOPS, ast.If, ast.Match, ast.Try, getattr(ast, "TryStar", ast.Try))
 COMPUTES = (ast.Slice, ast.BinOp, ast.UnaryOp, ast.Compare, ast.ListComp, ast.GeneratorExp)
@@ -119,7 +121,7 @@ class Account:
         self._steps, self.open = self._steps | steps, self.open | functions | step_order.generators(flow, self.roles)
         self.roles.open, self.roles.steps = self.open, self._steps
         left = step_order.leaving(flow, self.acting, self._steps, self._runs, self._undecided)
-        self.acting |= {id(statement): statement for statement in left}
+        self.acting |= {id(one): one for one in left}
         alone = {id(s): s for s in flow.statements if self._runs(s) and self._runs_model(s)}  # with what the model gets
         self.live = relevance.reach(flow, self.acting.values()) | (relevance.reach(flow, alone.values()) - alone.keys())
         self._read = read_arguments(flow, self.live)
@@ -133,6 +135,7 @@ class Account:
         self.misplaced = {id(s): passed_over.STAYS for s in modes} | read_by_libraries(flow, said) | set_for_all(flow)
         train = [s for s in flow.statements if id(s.node) in self._steps | self.effects and not self._within(s)]
         self.misplaced |= passed_over.by_decorators(flow, [*filter(self._runs, train)], self._steps, self.kinds)
+        self.misplaced |= relevance.with_defaults(flow, lambda s: self.reaches(s) and not self._within(s), self._driven)
         self.misplaced |= step_order.misplaced(flow, self.roles, self._runs, self._undecided)
         lines = [line for statement in flow.statements if (line := self._judged(statement)) is not None]
         ends = {id(line.statement): line for line in self._ends(lines)}
@@ -190,9 +193,8 @@ class Account:
                     if loss or heavy or self._values.is_data(part.value):
                         return True
         kinds = self.kinds(statement.node.target) if isinstance(statement.node, ast.AugAssign) else NONE
-        if kinds and kinds <= {MODEL, GRADIENTS}:  # in place, of a parameter or a gradient
-            return True
-        return self._altered(statement) or any(self._changes(call) for call in statement.calls)
+        in_place = bool(kinds) and kinds <= {MODEL, GRADIENTS}  # of a parameter or a gradient
+        return in_place or self._altered(statement) or any(self._changes(call) for call in statement.calls)
 
     def _altered(self, statement: Statement) -> bool:
         """Whether it calls a method that changes its model, loss or data set, by name or by syntax: `with data`."""
@@ -203,19 +205,17 @@ class Account:
         return named or not all(of_parts) or any(self._alters(one, special=True) for one in by_syntax)
 
     def _changes(self, call: ast.Call, depth: int = 0) -> bool:
-        """Whether a call changes a model, an optimizer, a rate or gradients, or makes an object that trains; depth: of
-        lambdas that call one another."""
+        """Whether a call changes a model, an optimizer, rates or gradients, or makes what trains; depth: of lambdas."""
         if self.passed(call) is not None or self.roles.leaves(call):
             return False
         otherwise = self._values.switches_otherwise(call) or seeds_otherwise(self.flow, call, self.seed)
         drafted = self.roots.get(id(call), role_names.CRITERION) != role_names.CRITERION
-        if otherwise or drafted or self._values.changes_data(call):
+        if otherwise or drafted or self._values.changes_data(call) or passed_over.clears_at_times(self.flow, call):
             return True
         if made_by(self.flow, call) and getattr(self.flow.value(call), "family", "") in TRAINING:
             return True
         called = self.flow.value(call.func)
-        handed = [self.flow.value(a) for a in [*call.args, *(k.value for k in call.keywords)]]
-        if any(map(self._alters, handed)):
+        if any(self._alters(self.flow.value(one)) for one in (*call.args, *(k.value for k in call.keywords))):
             return True  # something else calls it
         if isinstance(called, ScriptFunction) and called.owner is not None and passed_over.is_part(called.owner):
             return self._alters(called)  # a model's or a data set's method is not read line by line
@@ -244,7 +244,7 @@ class Account:
             if method == "backward" or moves or self._values.drives(call.func.value):
                 return True
             if method in passed_over.CONTAINERS and not isinstance(value, (LibraryObject, ScriptObject)):
-                return passed_over.sets_names(call)
+                return passed_over.sets_names(call) or (RATE in owner and sets_group(self.flow, call))
             if owner & {MODEL, OPTIMIZER, RATE, GRADIENTS}:
                 tensor = getattr(value, "family", "") == families.TENSOR or method in ("detach", "clone")
                 return not tensor or method.endswith("_")
@@ -277,7 +277,8 @@ class Account:
             return "it calls the function that is decorated"
         name = name_of(self.flow, call)
         if name and (found := passed_over.reason(name)):
-            return None if seeds_otherwise(self.flow, call, self.seed) else found
+            says = passed_over.reads_environment(name, call) or passed_over.counts_rounds(self.flow, name, call)
+            return None if says or seeds_otherwise(self.flow, call, self.seed) else found
         if not isinstance(call.func, ast.Attribute) or passed_over.trains_unread(self.flow, call):
             return None
         if call.func.attr == "train" and self._values.drives(call.func.value):
@@ -287,7 +288,7 @@ class Account:
         if call.func.attr == "to" and any(map(self.roles.is_dtype, [*call.args, *(k.value for k in call.keywords)])):
             return None
         known = call.func.attr != "zero_grad" or self.roles.role(call.func.value) in (OPTIMIZER, MODEL)
-        known = known and not self._values.switches_otherwise(call)
+        known = known and not self._values.switches_otherwise(call) and not passed_over.clears_at_times(self.flow, call)
         return passed_over.method_reason(call.func.attr) if known else None
 
     # how surely it runs
@@ -372,7 +373,7 @@ class Account:
         where, live = self._where(statement), id(statement) in self.live
         if id(statement) in self._data_files:
             return LISTED, ", ".join(filter(None, (self._data_files[id(statement)], where)))
-        if live and passed_over.chooses(self.flow, statement, self.roles.exact):
+        if live and chooses(self.flow, statement, self.roles.exact):
             return LISTED, where
         said = statement.stands_at(self.said)
         further = sum(self._changes(call) for call in statement.calls) > 1  # than the draft covers
@@ -421,22 +422,23 @@ class Account:
 
     def _by_kind(self, statement: Statement) -> str | None:
         node, defines = statement.node, (ast.Import, ast.ImportFrom, *FUNCTIONS, ast.ClassDef)
-        if isinstance(node, defines) and id(statement) not in self.misplaced:
+        inside = self._within(statement) and id(statement.function) not in self.open
+        if id(statement) in self.misplaced and not inside:
+            return None
+        if isinstance(node, defines):
             return "a definition, which does nothing until it is used"
-        cuts = id(statement) in self.misplaced
         ends = isinstance(node, (ast.Raise, ast.Assert)) and id(statement) in self.acting
         plain = passed_over.does_nothing(node) or (isinstance(node, ast.Assert) and not self._writes(statement))
-        if plain and not cuts and not ends:
+        if plain and not ends:
             return "it computes nothing that trains"
-        if self._within(statement) and id(statement.function) not in self.open:
+        if inside:
             if not self._of_part(statement):
                 return "only models and data sets call this function, and they are accounted for where they are made"
             made = passed_over.MADE if id(statement.owner) in self._made else passed_over.NOT_MADE
             return f"inside {getattr(statement.owner, 'name', None)}, {made}"
-        if not self._runs(statement) and id(statement) not in self.misplaced:
+        if not self._runs(statement):
             return passed_over.why_not(statement, self.flow)
-        closed = statement.function is not None and id(statement.function) not in self.open
-        if closed and id(statement) not in self.misplaced and not ends:
+        if statement.function is not None and id(statement.function) not in self.open and not ends:
             return "inside a function that only computes, which is accounted for where it is called"
         return None
 
@@ -476,8 +478,9 @@ class Account:
                 return words if simple else None
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             return self.roles.updates(node.value)
-        mean = isinstance(node, ast.AugAssign) and self.roles.divides(statement)
-        return "the mean over micro-batches" if mean else None
+        return (
+            "the mean over micro-batches" if isinstance(node, ast.AugAssign) and self.roles.divides(statement) else None
+        )
 
     def _hands(self, value: ast.expr) -> bool:
         """Whether this calls a function whose statements are accounted for one by one."""
@@ -498,22 +501,21 @@ class Account:
         if isinstance(value, ast.Call) and isinstance(node, (ast.Expr, ast.Assign)):
             found = self._outer_reason(value)
             inner = [call for call in calls if call is not value]
-            kept = [one for one in getattr(node, "targets", []) if not isinstance(one, (ast.Name, ast.Tuple))]
+            parts = (part for one in getattr(node, "targets", []) for part in getattr(one, "elts", [one]))
+            kept = [one for one in parts if not isinstance(one, (ast.Name, ast.Starred, ast.Tuple))]
             kept = [one for one in kept if not (isinstance(one, ast.Attribute) and self._plain_holder(one.value))]
             plain_ = (self.passed(one) or self._plain_call(one) or self.roles.exact(one) for one in inner)
             used = isinstance(node, ast.Assign) and not all(plain_)  # the values in it are used later
-            cut = any(isinstance(p, COMPUTES) for p in ast.walk(value.func))
-            cut = cut or step_order.picks(self.roles, value, self._steps)
+            cut = any(isinstance(p, COMPUTES) for p in ast.walk(value.func)) or picks(self.roles, value, self._steps)
             changes = any(map(self._changes, inner)) or self._write_outside(inner) or id(statement) in self.acting
             if found and not kept and not changes and not used and not (cut and isinstance(node, ast.Assign)):
                 return found
             called = self.flow.value(value.func)
-            function = called.node if isinstance(called, ScriptFunction) else None
-            followed = "it calls a function whose statements are accounted for one by one"
-            if function is not None and isinstance(node, ast.Expr) and id(statement) not in self.acting:
-                return followed if id(function) in self.open else "it calls a function in which nothing trains"
-            if function is not None and id(function) in self.open and not any(self._changes(c) for c in inner):
-                return followed
+            opened = isinstance(called, ScriptFunction) and id(called.node) in self.open
+            if isinstance(called, ScriptFunction) and isinstance(node, ast.Expr) and id(statement) not in self.acting:
+                return FOLLOWED if opened else "it calls a function in which nothing trains"
+            if opened and not any(map(self._changes, inner)) and not (kept and id(statement) in self.acting):
+                return FOLLOWED
             if isinstance(called, ScriptClass) and id(called.node) not in self._driven:
                 start, given = id(getattr(called.find("__init__"), "node", None)), [*value.args, *value.keywords]
                 begins = given or set_for_methods(self.flow, called, self.live)
@@ -568,8 +570,7 @@ class Account:
         kept = [one for one in written if isinstance(one, (ast.Attribute, ast.Subscript))]
         others = [one for one in kept if not self._plain_holder(one.value)]
         changed = (isinstance(one, ast.Subscript) or self._values.of_a_library(one.value) for one in others)
-        rank, _ = self.interpreter.reached.get(id(node), (0, ()))
-        stays = kept and CERTAINTIES[rank] == PERHAPS  # where it does not run, another value
+        stays = kept and CERTAINTIES[self.interpreter.reached.get(id(node), (0, ()))[0]] == PERHAPS
         if stays or any(self._values.is_data(one.value) for one in kept) or any(changed):
             return None  # it changes an existing object
         if all(isinstance(part, passed_over.LITERAL) for part in ast.walk(node.value)):

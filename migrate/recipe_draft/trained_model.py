@@ -88,6 +88,28 @@ def trained(interpreter: Interpreter) -> Value | None:
     return sure[0] if known else None
 
 
+def misses_some(flow: Flow, node: ast.expr) -> bool:
+    """Whether an expression of parameters lacks those of an object whose parameters the only optimizer gets, too."""
+    made = surely(calls(flow.interpreter, "optimizer"))
+    given = [one.node for seen in made[:1] for one in seen.arguments or [] if one.name in (None, "params")]
+
+    def names(of: ast.expr | None, depth: int = 0) -> set[str]:
+        while isinstance(of, ast.Call) and isinstance(of.func, ast.Attribute):  # net.to(device)
+            of = of.func.value
+        found = [*flow.written(of)] if isinstance(of, (ast.Name, ast.Attribute)) and depth < DEPTH else []
+        values = [v for d in found for v in (flow.arguments_of(d) if d.way == GIVEN else [d.value]) if not d.path]
+        own = {ast.unparse(of).removesuffix(".module")} if isinstance(of, (ast.Name, ast.Attribute)) else set()
+        return own.union(*(names(one, depth + 1) for one in values))
+
+    def objects(of: ast.expr) -> list[set[str]]:
+        behind = (part for one in flow.behind(of) for part in ast.walk(one) if isinstance(part, ast.Attribute))
+        each = {ast.unparse(one.value): one.value for one in behind if one.attr in ("parameters", "named_parameters")}
+        return [names(one) for one in each.values()]
+
+    has = set().union(*objects(node))
+    return len(made) == 1 and bool(given and has) and any(one and not one & has for one in objects(given[0]))
+
+
 def _is_used(interpreter: Interpreter, made: ScriptObject) -> bool:
     """Whether a script runs this model, reads its parameters or its state, or switches its mode: not an image in a
     class of modules, where the optimizer has other parameters."""
@@ -397,32 +419,6 @@ def shared_loops(mine: Event, other: Event) -> Iterator[tuple[Statement, int]]:
     for head, _, level in other.around:
         if (id(head), level) in loops and mine.at[:level] == other.at[:level]:
             yield head, level
-
-
-def changes_itself(flow: Flow, method: ast.AST, seen: frozenset[int] = frozenset()) -> bool:
-    """Whether a method may change the object or the class that it is called for, by itself or by another method."""
-    inside = flow.inside_of.get(id(method), []) if id(method) not in seen else []
-    for one in (one for one in inside if one.function is method):
-        own = [node for node in one.nodes if isinstance(node, ast.Attribute) and _is_own(root(node), one)]
-        if any(d.statement is one for node in own for d in flow.attributes.get(node.attr, ())):
-            return True
-        for call in one.calls:
-            given = any(_is_own(part, one) for part in call.args)
-            if given and getattr(call.func, "id", "") in ("setattr", "delattr"):
-                return True
-            inner = flow.function_of(call) if given or _is_own(root(call.func), one) else None
-            if isinstance(inner, FUNCTIONS) and changes_itself(flow, inner, seen | {id(method)}):
-                return True
-        deleted = one.node.targets if isinstance(one.node, ast.Delete) else ()
-        if any(not isinstance(target, ast.Name) and _is_own(root(target), one) for target in deleted):
-            return True
-    return False
-
-
-def _is_own(node: ast.AST, of: Statement) -> bool:
-    """Whether this is the object of the method that a statement is in, or its class."""
-    above = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "super"
-    return above or getattr(node, "id", "") in ("self", "cls", getattr(of.owner, "name", "self"))
 
 
 ENTERS, AUGMENTS = ("__enter__", "__exit__"), {"MatMult": "matmul", "LShift": "lshift", "RShift": "rshift"}

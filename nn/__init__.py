@@ -52,6 +52,7 @@ from .containers import (
     classes_themselves,
     evaluated,
     first_name,
+    hold_cells,
     in_turn,
     is_class,
     layer_size,

@@ -145,6 +145,29 @@ def add_cell(sequential: nn.SequentialCell, name: str, cell: nn.Cell) -> None:
     sequential.cell_list = list(sequential.cells())
 
 
+class CalledCells(nn.CellList):
+    """A list of cells under the name `cells`, which is a method of every Cell: called, it gives its owner's cells.
+
+    owner: the Cell that has it; cells: those that are in it from the start.
+    """
+
+    def __init__(self, owner: nn.Cell, cells: list[nn.Cell]) -> None:
+        super().__init__(cells)
+        object.__setattr__(self, "_owner", owner)  # which is no cell inside of it
+
+    def __call__(self) -> Any:
+        """The cells of the owner, as MindSpore asks for them."""
+        return self._owner._cells.values()
+
+
+def hold_cells(owner: nn.Cell, cells: Any) -> None:
+    """Let a Cell have a list of cells as `owner.cells`."""
+    held = CalledCells(owner, list(cells))
+    held.update_parameters_name("cells.")
+    owner._cells["cells"] = held
+    object.__setattr__(owner, "cells", held)
+
+
 def replace_cell(owner: nn.Cell, name: str | int, cell: nn.Cell) -> None:
     """Put a cell under a name, or in the place of one by its number, also into one that keeps a list of its cells."""
     name = [*owner._cells][name] if isinstance(name, int) else name

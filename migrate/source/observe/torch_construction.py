@@ -259,19 +259,19 @@ class ConstructionLog:
         if isinstance(value, functools.partial):
             made = self.call_of("functools.partial", (value.func, *value.args), value.keywords)
             return replace(made, id=id(value))
+        if isinstance(value, range):
+            return Made("builtins.range", (value.start, value.stop, value.step))
         if isinstance(value, Enum):
             return EnumMember(self.names.name(type(value)), value.name)
         if is_array(value):
             return self._array(value)
-        if isinstance(value, torch.device):
-            return str(value)  # the device is the one of this process
+        if isinstance(value, (torch.device, torch.dtype)):  # the device is the one of this process
+            return str(value) if isinstance(value, torch.device) else Reference(str(value))
         if isinstance(value, types.ModuleType):  # a file of settings that is passed as an argument
             plain = {key: item for key, item in vars(value).items() if isinstance(item, PLAIN) and key[:1] != "_"}
             return replace(self.call_of(NAMESPACE, (), plain), id=id(value))
         if isinstance(value, types.LambdaType) and value.__name__ == "<lambda>":
             return Unknown("lambda", "hand over a function that has a name at its file's top")
-        if isinstance(value, torch.dtype):
-            return Reference(str(value))
         if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
             return self._with_variables(value, Reference(self.names.name(value)))
         if id(value) in self.describing and self.taking != id(value):

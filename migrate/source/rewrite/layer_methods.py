@@ -38,6 +38,7 @@ HANDED = "handed"  # marks a state that is only loaded
 OF_WEIGHTS = "transformers.modeling_utils.ModuleUtilsMixin.dtype"
 PRETRAINED = [f"torch.nn.{where}Embedding.from_pretrained" for where in ("", "modules.sparse.")]
 TAKES = ("embeddings", "freeze", "padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse")
+OF_CELLS, MODULES = {*TABLES["cell_methods"]}, "torch.nn.ModuleList"
 STATES = {f"torch.nn.Module.{name}": name for name in ("state_dict", "load_state_dict")}
 
 
@@ -498,3 +499,36 @@ def dropped_for_each(node: ast.Expr, context: Context) -> list[ast.stmt] | None:
         case ast.ListComp(ast.Call() as call) if callees_of(call) and {*callees_of(call)} <= {*DROPPED}:
             return []
     return None
+
+
+@handles(syntax=[ast.Assign, ast.AnnAssign, ast.AugAssign], stage=Stage.IN_PLACE)
+def under_a_methods_name(node: ast.Assign | ast.AnnAssign | ast.AugAssign, context: Context) -> list[ast.stmt] | None:
+    """`hold_cells(self, nn.CellList(…))` for `self.cells = nn.ModuleList(…)`, and `self.cells.extend(…)` for `+=`; no
+    other module may have the name of a Cell's own method."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    match targets:
+        case [ast.Attribute(owner, "cells") as target] if isinstance(node, ast.AugAssign) and _is_module(
+            owner, context
+        ):
+            whole = ast.Attribute(context.visit(owner), "cells", ast.Load())
+            add = ast.Call(ast.Attribute(whole, "extend", ast.Load()), [context.visit(node.value)], [])
+            return [ast.Expr(add)] if kinds_of(target) in ([], [ModuleKind(MODULES)]) else None
+        case [ast.Attribute(owner, "cells")] if node.value is not None and kinds_of(node.value) == [
+            ModuleKind(MODULES)
+        ]:
+            if _is_module(owner, context):
+                given = [context.visit(owner), context.visit(node.value)]
+                return [ast.Expr(ast.Call(context.name("msmigrate.nn.hold_cells"), given, []))]
+    made = node.value is not None and not isinstance(node, ast.AugAssign) and always(kinds_of(node.value), ModuleKind)
+    for target in targets if made else ():
+        if isinstance(target, ast.Attribute) and target.attr in OF_CELLS and _is_module(target.value, context):
+            raise Unwritable(f"{ast.unparse(target)}: a Cell has a method of this name, give the module another one")
+    return None
+
+
+def _is_module(owner: ast.expr, context: Context) -> bool:
+    """Whether an attribute's owner is a module, as the `self` of a module's method is."""
+    own = (
+        isinstance(owner, ast.Name) and owner.id == "self" and context.program.derives(context.owner, "torch.nn.Module")
+    )
+    return own or always(kinds_of(owner), ModuleKind)

@@ -31,7 +31,6 @@ from ..observe.observations import (
     PlainKind,
     SequenceKind,
     TensorKind,
-    always,
     kinds_of,
     of_constant,
 )
@@ -46,7 +45,7 @@ MODULE = "torch.nn.Module"
 VOLUMES = "torch.nn.BatchNorm3d"
 CHANGE = "msmigrate.nn.change_layer"
 OF_CELL_ITSELF = {*TABLES["cell_properties"]}
-OF_CELLS, OF_NO_USE = {*TABLES["cell_methods"]}, {*TABLES["settings_of_no_use"]}
+OF_NO_USE = {*TABLES["settings_of_no_use"]}
 PARAMETER = TensorKind("float32", 99, parameter=True)
 CONVOLUTION = re.compile(r"torch\.nn\.Conv(?:Transpose)?(\d)d")
 GIVEN: dict[str, Kind] = {  # what calls give in code that did not run: methods of modules, and functions by their names
@@ -72,16 +71,6 @@ def in_place_of_forward(node: ast.Assign | ast.AnnAssign, context: Context) -> l
         raise Unwritable(f"{ast.unparse(node)}: forward's replacement is not a method of the model, write a forward")
     place = ast.Attribute(context.visit(owner), CONSTRUCT, ast.Store())
     return [ast.Assign([place], context.visit(node.value))]
-
-
-@handles(syntax=[ast.Assign, ast.AnnAssign], stage=Stage.IN_PLACE)
-def under_a_methods_name(node: ast.Assign | ast.AnnAssign, context: Context) -> None:
-    """Refuse `self.cells = nn.ModuleList(…)`: a Cell's own method has that name and cannot be replaced by a cell."""
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    for target in targets:
-        taken = isinstance(target, ast.Attribute) and target.attr in OF_CELLS and bool(_classes(target.value, context))
-        if taken and node.value is not None and always(kinds_of(node.value), ModuleKind):
-            raise Unwritable(f"{ast.unparse(target)}: a Cell has a method of this name, give the module another one")
 
 
 @handles(syntax=[ast.Assign, ast.AugAssign], stage=Stage.IN_PLACE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
+from collections import namedtuple
 
 import torch
 from torch import nn
@@ -169,16 +170,55 @@ class Grown(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.cells = nn.ModuleList([nn.Linear(4, 4)])
+        self.shard = nn.ModuleList([nn.Linear(4, 4)])
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        for cell in self.cells:
+        for cell in self.shard:
             x = cell(x)
         return x
 
 
 def grown():
     return Grown(), (torch.randn(3, 4),)
+
+
+Kinds = namedtuple("Kinds", "names places")
+KINDS = Kinds(names=["linear", "same", "linear"], places=range(1, 3))
+
+
+class OfCells(nn.Module):
+    """Lists that are called `cells`, and settings that are a named tuple, as nets that were searched for have them."""
+
+    def __init__(self, kinds, inner: bool = True) -> None:
+        super().__init__()
+        self.first = nn.Linear(4, 4)
+        self.cells = nn.ModuleList()
+        for kind in kinds.names:
+            self.cells += [nn.Linear(4, 4) if kind == "linear" else nn.Identity()]
+        self.places = kinds.places
+        self.parts = InnerCells() if inner else nn.Identity()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        states = [self.first(x)]
+        for cell in self.cells:
+            states.append(cell(states[-1]))
+        return self.parts(sum(states[place] for place in self.places) + len(self.cells))
+
+
+class InnerCells(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.cells = nn.ModuleList([nn.Linear(4, 4) for _ in range(2)])
+        self.cells.append(nn.Tanh())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for place, cell in enumerate(self.cells):
+            x = cell(x) + place
+        return self.cells[0](x)
+
+
+def of_cells():
+    return OfCells(KINDS), (torch.randn(3, 4),)
 
 
 class TwoNames(nn.Module):

@@ -43,7 +43,16 @@ def test_no_method_takes_the_place_of_a_cells_own(users: Users) -> None:
 def test_a_module_under_the_name_of_a_cells_method_is_a_problem(users: Users) -> None:
     """Making it raised a KeyError of MindSpore's, and weights were not converted."""
     said = [problem.text for problem in users["grown"].source.problems]
-    assert said == ["self.cells: a Cell has a method of this name, give the module another one"]
+    assert said == ["self.shard: a Cell has a method of this name, give the module another one"]
+
+
+def test_lists_that_are_called_cells(users: Users) -> None:
+    """They were refused, and so was a range in a named tuple: the nets of DARTS and its like have both."""
+    found = users["of_cells"]
+    found.agrees()
+    found.holds("hold_cells(self, nn.CellList())", "self.cells.extend([nn.Dense(4, 4) if kind == 'linear'")
+    found.holds("hold_cells(self, nn.CellList([nn.Dense(4, 4) for _ in range(2)]))", "places=range(1, 3, 1)")
+    assert [name for name in found.names if "cells" in name][:2] == ["cells.0.weight", "cells.0.bias"]
 
 
 def test_a_forward_that_is_another_method(users: Users) -> None:

@@ -141,7 +141,7 @@ def unseen_method(node: ast.FunctionDef, context: Context, wanted: bool) -> list
         else:
             context.missing(node, f"{text}: write a forward")
         return []
-    around = AROUND.fullmatch(node.name) or node.name in replaced_methods.OF_CELLS
+    around = AROUND.fullmatch(node.name) or node.name in layer_methods.OF_CELLS
     if not wanted and (around or INSTALLED.intersection(Path(context.file).parts)):
         list_method(node, context)
         return []

@@ -520,9 +520,9 @@ def under_a_methods_name(node: ast.Assign | ast.AnnAssign | ast.AugAssign, conte
                 given = [context.visit(owner), context.visit(node.value)]
                 return [ast.Expr(ast.Call(context.name("msmigrate.nn.hold_cells"), given, []))]
     made = node.value is not None and not isinstance(node, ast.AugAssign) and always(kinds_of(node.value), ModuleKind)
-    for target in targets if made else ():
-        if isinstance(target, ast.Attribute) and target.attr in OF_CELLS and _is_module(target.value, context):
-            raise Unwritable(f"{ast.unparse(target)}: a Cell has a method of this name, give the module another one")
+    for one in targets if made else ():
+        if isinstance(one, ast.Attribute) and one.attr in OF_CELLS and _is_module(one.value, context):
+            raise Unwritable(f"{ast.unparse(one)}: a Cell has a method of this name, give the module another one")
     return None
 
 

@@ -14,7 +14,9 @@ import ast
 import cProfile
 import functools
 import gc
+import json
 import os
+import re
 import sys
 import sysconfig
 import traceback
@@ -32,6 +34,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from ....errors import BadInput
+from ....printable import few
 from ...library_names import IMPORTED, TABLES
 from ...model_spec import Spec, parse, place_of, serve
 from ...torch_models import (
@@ -107,10 +110,11 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack, *, values: bo
     collected_outputs.forget()
     notes: list[str] = []
     make = builder(spec, notes)
-    tables = _tables()
+    tables, imported = _tables(), _constants(ConstructionLog(changes))
     with suppress(Exception), torch.device("meta"):
         make()  # so that imports run now, and not while the model is observed
     before_it_ran = _constants(ConstructionLog(changes))
+    notes += _changed_by_making(imported, before_it_ran)
     try:
         way, codes = _first(make, spec, shapes, values=values)
     except BadInput as error:  # the reason is often in what was left out of the file
@@ -444,6 +448,18 @@ def _constants(log: ConstructionLog, files: Mapping[str, str] | None = None) -> 
     """The values at the top of the user's own files, by module and name; files: of which modules, None: all."""
     known = _files(list(sys.modules)) if files is None else files
     return {module: log.constants_of(module) for module, file in known.items() if _is_users(file)}
+
+
+def _changed_by_making(before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]]) -> list[str]:
+    """A note on names at the top of a file that have another value once the model was made, if there are some."""
+    there = [(key, name) for key, values in before.items() for name in values if name in after.get(key, {})]
+    names = [name for key, name in there if _without_ids(before[key][name]) != _without_ids(after[key][name])]
+    return [f"making the model changes {few(names)}: the new file has the value from after that"] * bool(names)
+
+
+def _without_ids(made: Any) -> str:
+    """How a value is made, as text; two runs of the same have other ids."""
+    return re.sub(r"\], \d+, ", "], ", json.dumps(made))
 
 
 def _same_packages(modules: set[str]) -> dict[str, str]:

@@ -279,3 +279,50 @@ def test_what_does_not_run_says_what_to_write(words: tuple[str, ...], said: tupl
     with pytest.raises(BadInput) as error:
         model_spec.ask("source.observe.torch_observe_worker", f"{tmp_path / 'stopping.py'}:{name}", "c", *shapes)
     assert all(one in str(error.value) for one in said), error.value
+
+
+OF_SETTINGS = """
+import functools
+from types import SimpleNamespace
+
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+cfg = SimpleNamespace(wide=4, seen=0)
+same = SimpleNamespace(deep=2)
+
+
+class Net(nn.Module):
+    made = 0
+
+    def __init__(self):
+        super().__init__()
+        Net.made += 1
+        self.layer = nn.Linear(4, cfg.wide)
+        self.norm = nn.BatchNorm1d(cfg.wide)
+
+    def forward(self, x):
+        cfg.seen += 1
+        return checkpoint(self.norm, self.layer(x), use_reentrant=False) * same.deep
+
+
+def build():
+    cfg.wide = 6
+    return Net()
+"""
+
+
+def test_settings_have_the_values_from_before_the_model_runs_and_what_making_it_changes_is_said(tmp_path: Path) -> None:
+    """They had those from after the run. And what is checkpointed runs twice in torch, which is said, too."""
+    (tmp_path / "net.py").write_text(OF_SETTINGS)
+    found = model_spec.ask(
+        "source.observe.torch_observe_worker", f"{tmp_path / 'net.py'}:build", "convert-model", "2x4"
+    )
+    settings = Observations(found).constants["net"]
+    assert dict(settings["cfg"].kwargs) == {"wide": 6, "seen": 0} and settings["Net.made"] == 1
+    making, checkpointing = found["notes"]
+    assert making == "making the model changes cfg, Net.made: the new file has the value from after that"
+    assert checkpointing.startswith(
+        "checkpointing (BatchNorm1d) is left out: torch's backward pass would run this again"
+    )

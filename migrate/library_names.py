@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+from ..input_files import LARGEST_PYTHON, read_bytes
 from ..mappings.aliases import index, restated, row_of
 from ..mappings.row_reader import read_yaml
 from ..mappings.rows import Row
@@ -60,7 +61,7 @@ def _brought(statement: ast.stmt, file: str, files: Mapping[str, str], seen: set
     if not other or other in seen:
         return
     own = {"", *(module.partition(".")[0] for module in files)}
-    body = ast.parse(Path(other).read_bytes()).body
+    body = ast.parse(read_bytes(Path(other), LARGEST_PYTHON)).body
     listed = any(isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "__all__" for one in body)
     for one in body if not listed else []:
         if isinstance(one, ast.ImportFrom) and one.names[0].name == "*":

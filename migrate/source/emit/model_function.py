@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ....input_files import LARGEST_PYTHON, read_bytes
 from ....mappings.rows import Row
 from ...library_names import CONTAINERS, COUNTERPARTS, INSTALLED, dtype_name, is_dtype
 from ...source_files import Constant, all_parameters, literal, local_names, own_nodes, short
@@ -559,7 +560,8 @@ def said_at_top(files: Program, root: str) -> str:
         module = key.rpartition(":" if ":" in key else ".")[0]
         file = module if ":" in key else files.modules.get(module, "")
         if file and file not in found and Path(file).is_file() and INSTALLED.isdisjoint(Path(file).parts):
-            found[file] = _top(Path(file).read_bytes(), docstring=key != root or not files.docstring_of(root))
+            text = read_bytes(Path(file), LARGEST_PYTHON)
+            found[file] = _top(text, docstring=key != root or not files.docstring_of(root))
     said = {file: lines for file, lines in found.items() if lines}
     titled = [*said] != [files.modules.get(root.rpartition(".")[0])]
     texts = ("\n".join([*([f"# {Path(file).name}:"] if titled else []), *lines]) for file, lines in said.items())

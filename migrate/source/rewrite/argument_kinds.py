@@ -1,7 +1,7 @@
 """Calls that are written by the kinds of what they are given: by a template, for complex tensors, as torch.fft gives
-them, for tensors of several dtypes that are joined, the labels of a cross-entropy, the weights of losses, NumPy's,
-ranges and whole numbers; calls of one of several classes that a variable holds, stacks of layers and checks of an
-input; and texts of tensors."""
+them, for tensors of several dtypes that are joined, the labels of a cross-entropy, the weights of losses and the words
+that these had for a reduction, NumPy's, ranges, bounds and whole numbers; places that are everywhere; calls of one of
+several classes that a variable holds, stacks of layers and checks of an input; and texts of tensors."""
 
 from __future__ import annotations
 
@@ -480,17 +480,15 @@ def in_one_word(call: ast.Call, context: Context) -> None:
         return
     given = dict(zip(takes[0], call.args, strict=False)) | {str(word.arg): word.value for word in call.keywords}
     averages, reduces = (given.get(name) or ast.Constant(None) for name in OLD)
-    words = [literal(one) for one in (averages, reduces)]
-    if not all(known for known, _ in words[1:]) or words == [(True, None)] * 2 or "None" in given:
+    (known, averaged), (reduces_known, reduced) = literal(averages), literal(reduces)
+    computed = not known and kinds_of(averages) == [PlainKind("bool")]
+    if not reduces_known or not (known or computed) or (known and averaged is None and reduced is None):
         return
-    if not words[0][0] and kinds_of(averages) != [PlainKind("bool")]:
-        return
-    if words[1][1] is not None and not words[1][1]:
-        reduction: ast.expr = ast.Constant("none")
-    elif words[0][0]:
-        reduction = ast.Constant("mean" if words[0][1] is None or words[0][1] else "sum")
-    else:
+    reduction: ast.expr = ast.Constant("sum" if known and averaged is not None and not averaged else "mean")
+    if computed:
         reduction = ast.IfExp(averages, ast.Constant("mean"), ast.Constant("sum"))
+    if reduced is not None and not reduced:
+        reduction = ast.Constant("none")
     first = min(takes[0].index(name) for name in OLD)
     names = dict(zip(takes[0][first:], call.args[first:], strict=False))
     more = [ast.keyword(name, value) for name, value in names.items() if name not in OLD]

@@ -1,6 +1,7 @@
 """What a model does with a layer besides running it: hooks, which are called with a gradient or with what it is given;
 states that are read and loaded while a model is made; a parameter that is assigned; sizes that are read; a layer that
-is moved, frozen, or made by the constructor of a base; and what asks for its class, or the dtype of its weights."""
+is moved, frozen, or made by the constructor of a base, or has the name of a Cell's method; and what asks for its class,
+or the dtype of its weights."""
 
 from __future__ import annotations
 

@@ -38,6 +38,7 @@ from ..observe.observations import (
     holds_tensor,
     kinds_of,
     replacing,
+    set_callee,
 )
 from .context import Context, Stage, Unwritable, handles
 from .signatures import only_looked_up
@@ -547,3 +548,44 @@ def iterated(node: ast.expr, context: Context) -> ast.expr:
     named = kinds_of(node) == [ModuleKind("torch.nn.ModuleDict")]
     found: ast.expr = context.visit(node)
     return ast.Call(ast.Attribute(found, "keys", ast.Load()), [], []) if named else found
+
+
+def list_mapped(function: ast.FunctionDef) -> None:
+    """Write `q, k, v = map(lambda t: split(t, heads), qkv)` as a list, and so `list(map(…))` and `*map(…)`: MindSpore
+    compiles no map of a function that reads names from around it; in place."""
+    for node in [*ast.walk(function)]:
+        match node:
+            case ast.Assign([ast.Tuple() | ast.List()], ast.Call() as inner) | ast.Starred(ast.Call() as inner):
+                node.value = _mapped(inner) or inner
+            case ast.Call(ast.Name("list" | "tuple"), [ast.Call() as inner], []):
+                node.args = [_mapped(inner) or inner]
+    substitute(function, _list_itself)
+
+
+def _mapped(call: ast.Call) -> ast.expr | None:
+    """`[f(x, y) for x, y in zip(a, b)]` for `map(lambda x, y: f(x, y), a, b)`; None for any other call."""
+    match call:
+        case ast.Call(
+            ast.Name("map"), [ast.Lambda(ast.arguments([], takes, None, [], [], None, []), body), *given], []
+        ):
+            if callees_of(call) not in ([], ["builtins.map"]) or len(takes) != len(given) or not given:
+                return None
+            targets: list[ast.expr] = [ast.Name(one.arg, ast.Store()) for one in takes]
+            over = given[0]
+            if len(given) > 1:
+                function = ast.Name("zip", ast.Load())
+                set_callee(function, "builtins.zip")
+                over = replacing(ast.Call(function, given, []), call)
+            target = targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Store())
+            return ast.fix_missing_locations(
+                replacing(ast.ListComp(body, [ast.comprehension(target, over, [], 0)]), call)
+            )
+    return None
+
+
+def _list_itself(node: ast.AST) -> ast.AST | None:
+    """`[f(x) for x in a]` for `list([f(x) for x in a])`."""
+    match node:
+        case ast.Call(ast.Name("list"), [ast.ListComp() as made], []):
+            return made
+    return None

@@ -347,6 +347,11 @@ def kinds_at_top(name: str, program: Program, file: str = "") -> list[Kind]:
     return [_kind_made(values[0])] if values and isinstance(values[0], (Pairs, Made)) else []
 
 
+def of_settings(name: str, program: Program) -> bool:
+    """Whether a full name is that of such an object, or of something inside of it."""
+    return bool(name) and (bool(kinds_at_top(name, program)) or of_settings(name.rpartition(".")[0], program))
+
+
 def _kind_made(value: Any) -> Kind:
     if isinstance(value, Pairs) and all(isinstance(key, str) for key, _ in value.pairs):
         return DictKind(tuple((key, _kind_made(item)) for key, item in value.pairs))

@@ -27,7 +27,7 @@ from pathlib import Path
 from ...library_names import INSTALLED, NOT_CONVERTED, TABLES, in_todays_order
 from ...source_files import all_parameters, defaults_of, literal, local_names, short, substitute
 from ..observe.instrument import INSIDE, always_evaluated
-from ..observe.observations import ModuleKind, callees_of, kinds_of, reached, replacing, set_callee
+from ..observe.observations import ModuleKind, callees_of, kinds_of, reached, replacing
 from . import (
     argument_kinds,
     autograd_functions,
@@ -49,7 +49,7 @@ from .collected_outputs import go_on_with_locals, hand_back, rename_hiding, writ
 from .context import Context, Problem, Program, Unwritable, handles
 from .control_flow import pick_by_index, select_branches
 from .devices_and_no_grad import without_gradient, without_gradient_by_decorator
-from .graph_mode import ALWAYS, in_blocks, is_pure, not_compiled, place_of, put
+from .graph_mode import ALWAYS, in_blocks, is_pure, list_mapped, not_compiled, place_of, put
 from .shared_writes import refuse_shared
 from .signatures import SignatureRewriter, expand_kwargs, hands_on, name_arguments, only_looked_up
 from .tensors import StridedSlices, note_of_caller
@@ -76,10 +76,8 @@ def rewrite_function(node: ast.FunctionDef, name: str, context: Context) -> ast.
     _normalise(found, context)
     entered = node.name == "forward" and context.owner in context.program.facts.classes.get("", ())
     body = select_branches(found, context, entered=entered)
-    if not context.in_python and without_gradient_by_decorator(node):
-        statements = without_gradient(body, context)
-    else:
-        statements = [new for old in body for new in context.statement(old)]
+    cut = not context.in_python and without_gradient_by_decorator(node)
+    statements = without_gradient(body, context) if cut else [new for old in body for new in context.statement(old)]
     found.name, found.body = name, statements or [ast.Pass()]
     if lost := context.local - {*local_names(found)}:  # names assigned only in code that did not run, and raises
         text = context.place(node, "this did not run")
@@ -97,20 +95,32 @@ def rewrite_function(node: ast.FunctionDef, name: str, context: Context) -> ast.
 
 
 def _make_defaults(before: ast.arguments, after: ast.arguments, context: Context) -> str:
-    """Write what defaults make, `act=nn.ReLU(True)`, by torch or a function that ran as the model's file was imported;
-    returns why one cannot be written."""
+    """Write what defaults make, `act=nn.ReLU(True)`, by torch or a function that ran as the file was imported, or read
+    of settings, `width=cfg.width`; returns why one that is made cannot be written."""
     why = ""
     for given, written in ((before.defaults, after.defaults), (before.kw_defaults, after.kw_defaults)):
         for place, one in enumerate(given):
-            if isinstance(one, ast.Call) and (_of_torch(one, context) or _of_model(one, context)):
-                if dataclasses_and_configs.is_named_tuple(_decorator(one, context), context.program):
-                    continue  # it stays as it is
+            if one is None:
+                continue  # an argument without a default
+            made = isinstance(one, ast.Call) and (_of_torch(one, context) or _of_model(one, context))
+            if made and dataclasses_and_configs.is_named_tuple(_decorator(one, context), context.program):
+                continue  # it stays as it is
+            if made or _reads_settings(one, context):
                 try:
-                    written[place] = unseen_expression(one, context)
+                    around = context if made else Context(context.program, context.file)  # no argument is there yet
+                    written[place] = unseen_expression(one, around)
                 except Unwritable as error:
-                    written[place] = ast.Constant(None)
-                    why = why or f"the default {ast.unparse(one)}: {error}"
+                    if made:  # what is read of a namespace stays as it is
+                        written[place] = ast.Constant(None)
+                        why = why or f"the default {ast.unparse(one)}: {error}"
     return why
+
+
+def _reads_settings(node: ast.expr, context: Context) -> bool:
+    owners = [one.value for one in ast.walk(node) if isinstance(one, ast.Attribute)]
+    program, here = context.program, [one.id for one in owners if isinstance(one, ast.Name)]
+    by_name = (library_lookups.of_settings(_decorator(one, context), program) for one in owners)
+    return any(by_name) or any(library_lookups.kinds_at_top(name, program, context.file) for name in here)
 
 
 KEPT = re.compile(r"staticmethod|classmethod|property|\w+\.(setter|getter|deleter)")
@@ -249,47 +259,6 @@ def name_lambdas(body: list[ast.stmt]) -> list[ast.stmt]:
                 one = ast.copy_location(ast.FunctionDef(name, takes, [given], []), one)
         found.append(one)
     return found
-
-
-def list_mapped(function: ast.FunctionDef) -> None:
-    """Write `q, k, v = map(lambda t: split(t, heads), qkv)` as a list, and so `list(map(…))` and `*map(…)`: MindSpore
-    compiles no map of a function that reads names from around it; in place."""
-    for node in [*ast.walk(function)]:
-        match node:
-            case ast.Assign([ast.Tuple() | ast.List()], ast.Call() as inner) | ast.Starred(ast.Call() as inner):
-                node.value = _mapped(inner) or inner
-            case ast.Call(ast.Name("list" | "tuple"), [ast.Call() as inner], []):
-                node.args = [_mapped(inner) or inner]
-    substitute(function, _list_itself)
-
-
-def _mapped(call: ast.Call) -> ast.expr | None:
-    """`[f(x, y) for x, y in zip(a, b)]` for `map(lambda x, y: f(x, y), a, b)`; None for any other call."""
-    match call:
-        case ast.Call(
-            ast.Name("map"), [ast.Lambda(ast.arguments([], takes, None, [], [], None, []), body), *given], []
-        ):
-            if callees_of(call) not in ([], ["builtins.map"]) or len(takes) != len(given) or not given:
-                return None
-            targets: list[ast.expr] = [ast.Name(one.arg, ast.Store()) for one in takes]
-            over = given[0]
-            if len(given) > 1:
-                function = ast.Name("zip", ast.Load())
-                set_callee(function, "builtins.zip")
-                over = replacing(ast.Call(function, given, []), call)
-            target = targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Store())
-            return ast.fix_missing_locations(
-                replacing(ast.ListComp(body, [ast.comprehension(target, over, [], 0)]), call)
-            )
-    return None
-
-
-def _list_itself(node: ast.AST) -> ast.AST | None:
-    """`[f(x) for x in a]` for `list([f(x) for x in a])`."""
-    match node:
-        case ast.Call(ast.Name("list"), [ast.ListComp() as made], []):
-            return made
-    return None
 
 
 NAME = "parts"  # the name for a list that has none

@@ -59,7 +59,7 @@ from .dataclasses_and_configs import is_enum, is_settings, kinds_before, takes_i
 from .devices_and_no_grad import says_how, without_try
 from .initializers import shares
 from .layer_methods import OF_MODULES
-from .library_lookups import kinds_at_top, named_callees
+from .library_lookups import kinds_at_top, named_callees, of_settings
 from .modules import NORMS
 from .row_calls import is_super
 from .signatures import OF_TENSORS, SOME_TENSOR, read_inner
@@ -424,7 +424,7 @@ class Reader:
         own = isinstance(root, ast.Name) and root.id in self.context.local
         if isinstance(root, ast.Name) and root.id == "self" and not kinds_of(root):
             set_kinds(root, self.variables.get("self", ()))
-        if not own and (name := self.resolve(node)) and not kinds_at_top(self.resolve(node.value), self.program):
+        if not own and (name := self.resolve(node)) and not of_settings(self.resolve(node.value), self.program):
             if isinstance(node.value, (ast.Name, ast.Attribute)):
                 of = self.resolve(node.value)
                 set_kinds(node.value, [CallableKind("class", of) if of in self.program.owners else PythonModule(of)])

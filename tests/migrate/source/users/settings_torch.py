@@ -28,15 +28,16 @@ class Layers(nn.Module):
 
 
 class ByEntries(nn.Module):
-    def __init__(self):
+    def __init__(self, rate=entries.rates[0], depth=named.layer.depth, more=[here.wide] * 2):
         super().__init__()
+        self.rate = rate * depth * more[1]
         self.inner = Layers(entries.wide, entries.layer.depth, entries.rates[1])
 
     def forward(self, x):
         entries.seen += 1
         for name, value in entries.layer.items():
             x = x * value if name == "depth" else x
-        return self.inner(x) * entries.rates[0]
+        return self.inner(x) * entries.rates[0] * self.rate
 
 
 class ByOthers(nn.Module):

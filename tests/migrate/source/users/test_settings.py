@@ -13,6 +13,7 @@ def test_settings_that_statements_fill_are_written_as_they_are_before_the_model_
     found = users["by_entries"]
     found.agrees()
     found.holds(f"__C = {WHOLE}", "entries = __C", "entries['seen'] += 1", "Layers(entries['wide'], entries['layer']")
+    found.holds("rate=entries['rates'][0], depth=named.layer.depth, more=[here['wide']] * 2")
 
 
 def test_settings_of_other_kinds(users: Users) -> None:

@@ -29,7 +29,7 @@ from torch.utils import checkpoint as checkpointing
 from ..errors import BadInput
 from ..input_files import LARGEST_PYTHON, read_bytes
 from ..printable import few
-from .library_names import INSTALLED
+from .library_names import INSTALLED, TABLES
 from .model_spec import Spec, Stop, called, function, sizes_of
 
 IMAGE = (1, 3, 224, 224)
@@ -390,26 +390,24 @@ def has_torch_function(relevant: Any) -> bool:
     return any(type(one) not in (torch.Tensor, torch.nn.Parameter) for one in relevant if torch.is_tensor(one))
 
 
-CHECKPOINT = checkpointing.checkpoint
-SPARED = set[str]()  # what was checkpointed in this process
-SPARING = ("use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop")
+CHECKPOINTED = set[str]()  # the names of what was, in this process
 
 
-@functools.wraps(CHECKPOINT)
+@functools.wraps(checkpointing.checkpoint)
 def _checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The call without checkpointing, which would run it again in the backward pass."""
-    SPARED.add(getattr(function, "__qualname__", type(function).__name__))
-    return function(*args, **{key: value for key, value in kwargs.items() if key not in SPARING})
+    CHECKPOINTED.add(getattr(function, "__qualname__", type(function).__name__))
+    return function(*args, **{key: value for key, value in kwargs.items() if key not in TABLES["checkpoint_arguments"]})
 
 
 def checkpointed(model: torch.nn.Module) -> list[str]:
     """A note, where something was checkpointed that torch computes in another way than without."""
     norms = any(isinstance(one, _NormBase) and one.track_running_stats for one in model.modules())
     text = (
-        f"checkpointing ({few(sorted(SPARED), 2)}) is left out: torch's backward pass would run this again, and move "
-        "the running statistics of the norms in it twice a step"
+        f"checkpointing ({few(sorted(CHECKPOINTED), 2)}) is left out: torch's backward pass would run this again, and "
+        "move the running statistics of the norms in it twice a step"
     )
-    return [text] * bool(SPARED and norms)
+    return [text] * bool(CHECKPOINTED and norms)
 
 
 has_torch_function.__module__ = torch.overrides.__name__

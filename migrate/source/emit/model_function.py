@@ -1,5 +1,6 @@
 """Values of the run as source: the function that makes the model, whose constructions and changes are statements, with
-repeated objects made once; and names that are given another value. And a class's own `train`, as MindSpore calls it."""
+repeated objects made once; and names that are given another value. And what the new file takes over as it is said: a
+class's own `train`, as MindSpore calls it, and the words at the top of the user's files."""
 
 from __future__ import annotations
 

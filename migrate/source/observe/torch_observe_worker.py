@@ -446,8 +446,13 @@ def _tables() -> dict[tuple[str, str], dict[str, Any]]:
 
 def _constants(log: ConstructionLog, files: Mapping[str, str] | None = None) -> dict[str, dict[str, Any]]:
     """The values at the top of the user's own files, by module and name; files: of which modules, None: all."""
-    known = _files(list(sys.modules)) if files is None else files
+    known = _files(_users_modules()) if files is None else files
     return {module: log.constants_of(module) for module, file in known.items() if _is_users(file)}
+
+
+def _users_modules() -> set[str]:
+    """The modules that are files of no installed package."""
+    return {name for name, module in list(sys.modules.items()) if _is_users(getattr(module, "__file__", None))}
 
 
 def _changed_by_making(before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]]) -> list[str]:
@@ -465,7 +470,7 @@ def _without_ids(made: Any) -> str:
 def _same_packages(modules: set[str]) -> dict[str, str]:
     """The files of all imported modules of the same packages, from which constants may come, by module."""
     packages = {module.partition(".")[0] for module in modules}
-    own = {name for name, module in list(sys.modules.items()) if _is_users(getattr(module, "__file__", None))}
+    own = _users_modules()
     return _files(name for name in list(sys.modules) if name.partition(".")[0] in packages or name in own)
 
 

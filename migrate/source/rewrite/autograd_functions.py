@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from ...library_names import TABLES
 from ...source_files import is_comment, literal, local_names, substitute
 from ..observe.observations import callees_of, replacing
 from .context import Context, Problem, Program, Stage, Unwritable, handles
 
 CHECKPOINT = "torch.utils.checkpoint.checkpoint"
-# arguments of torch.utils.checkpoint that control how memory is saved, not what is computed
-SPARING = {"use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop"}
+SPARING = {*TABLES["checkpoint_arguments"]}
 SAVED = "saved_tensors"
 IGNORED = {"set_materialize_grads", "mark_non_differentiable"}  # MindSpore's bprop is given zeros, and gives them
 DRAWING = re.compile(r"rand|bernoulli|multinomial|dropout|uniform_?$|normal_?$|exponential_|poisson")

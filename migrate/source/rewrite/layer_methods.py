@@ -508,16 +508,13 @@ def under_a_methods_name(node: ast.Assign | ast.AnnAssign | ast.AugAssign, conte
     other module may have the name of a Cell's own method."""
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     match targets:
-        case [ast.Attribute(owner, "cells") as target] if isinstance(node, ast.AugAssign) and _is_module(
-            owner, context
-        ):
-            whole = ast.Attribute(context.visit(owner), "cells", ast.Load())
-            add = ast.Call(ast.Attribute(whole, "extend", ast.Load()), [context.visit(node.value)], [])
-            return [ast.Expr(add)] if kinds_of(target) in ([], [ModuleKind(MODULES)]) else None
-        case [ast.Attribute(owner, "cells")] if node.value is not None and kinds_of(node.value) == [
-            ModuleKind(MODULES)
-        ]:
-            if _is_module(owner, context):
+        case [ast.Attribute(owner, "cells") as target] if node.value is not None and _is_module(owner, context):
+            adds, lists = isinstance(node, ast.AugAssign), [ModuleKind(MODULES)]
+            if adds and kinds_of(target) in ([], lists):
+                whole = ast.Attribute(context.visit(owner), "cells", ast.Load())
+                add = ast.Call(ast.Attribute(whole, "extend", ast.Load()), [context.visit(node.value)], [])
+                return [ast.Expr(add)]
+            if not adds and kinds_of(node.value) == lists:
                 given = [context.visit(owner), context.visit(node.value)]
                 return [ast.Expr(ast.Call(context.name("msmigrate.nn.hold_cells"), given, []))]
     made = node.value is not None and not isinstance(node, ast.AugAssign) and always(kinds_of(node.value), ModuleKind)
@@ -529,7 +526,5 @@ def under_a_methods_name(node: ast.Assign | ast.AnnAssign | ast.AugAssign, conte
 
 def _is_module(owner: ast.expr, context: Context) -> bool:
     """Whether an attribute's owner is a module, as the `self` of a module's method is."""
-    own = (
-        isinstance(owner, ast.Name) and owner.id == "self" and context.program.derives(context.owner, "torch.nn.Module")
-    )
-    return own or always(kinds_of(owner), ModuleKind)
+    itself = isinstance(owner, ast.Name) and owner.id == "self"
+    return (itself and context.program.derives(context.owner, "torch.nn.Module")) or always(kinds_of(owner), ModuleKind)
